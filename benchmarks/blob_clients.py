@@ -68,8 +68,8 @@ def obstore_acts() -> dict[str, Act]:
         await obstore.put_async(store, name, data, use_multipart=False)
 
     async def get(name: str, _: bytes) -> bytes:
-        found = await obstore.get_async(store, name)
-        return bytes(await found.bytes_async())
+        answer = await obstore.get_async(store, name)
+        return bytes(await answer.bytes_async())
 
     return {"put": put, "get": get}
 
@@ -92,8 +92,8 @@ async def aiobotocore_acts(opened: AsyncExitStack) -> dict[str, Act]:
     async def get(name: str, _: bytes) -> bytes:
         answer = await client.get_object(Bucket="bucket", Key=f"aiobotocore/{name}")
         async with answer["Body"] as body:
-            found: bytes = await body.read()
-            return found
+            content: bytes = await body.read()
+            return content
 
     return {"put": put, "get": get}
 

@@ -58,10 +58,10 @@ def s3(rclone: str, folder: Path) -> Iterator[str]:
         command, stderr=subprocess.PIPE, text=True, env=os.environ | {"RCLONE_CONFIG": os.devnull}
     ) as server:
         assert server.stderr is not None
-        found = re.search(r"\[(http://[^/]+)/\]", server.stderr.readline())
-        if found is None:
+        match = re.search(r"\[(http://[^/]+)/\]", server.stderr.readline())
+        if match is None:
             raise RuntimeError("rclone does not serve; run it by hand to see why")
-        yield found[1]
+        yield match[1]
         server.terminate()
 
 

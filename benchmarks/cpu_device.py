@@ -130,15 +130,15 @@ def _order_of(launch: CpuLaunch, *, one_by_one: bool) -> Any:
     from launch.messages import MAX_BATCH_ELEMENTS, RunOrder
     from tests.integration.launch.child_runs import Bound, Buffer
 
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, kind in launch.dtypes.items():
         if name in launch.buffers:
             elements, end = launch.buffers[name]
-            given[name] = Buffer((elements,), kind[1:], _init(end), name in launch.outputs)
+            values[name] = Buffer((elements,), kind[1:], _init(end), name in launch.outputs)
         else:
             value = launch.scalars[name]
-            given[name] = float(value) if kind.startswith("fp") else value
-    bound = Bound(given)
+            values[name] = float(value) if kind.startswith("fp") else value
+    bound = Bound(values)
     return RunOrder(
         ir=(0, 0), stage="source", target=Target("cuda", 90, 32), files=[],
         allocations=bound.allocations, arguments=bound.arguments, parameters=list(launch.dtypes),

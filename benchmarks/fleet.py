@@ -136,20 +136,20 @@ async def _run(jobs: int, per_s: float, rounds: int) -> None:
     (ROOT / ".cache").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fleet-", dir=ROOT / ".cache") as folder:
         async with EmbeddedValkey(Path(folder)) as valkey:
-            found: dict[int, list[Measured]] = {slots: [] for slots in FLEETS}
+            by_slots: dict[int, list[Measured]] = {slots: [] for slots in FLEETS}
             for _ in range(rounds):  # in turns, so that a noisy machine affects all
-                for slots, measured in found.items():
+                for slots, measured in by_slots.items():
                     measured.append(await _measure(valkey.url, slots, jobs, per_s))
-                    said = measured[-1]
+                    last = measured[-1]
                     print(
-                        f"{slots} slots: {said.per_job_us:.0f} us of Valkey a job, "
-                        f"{said.idle_us_per_s / 1e4:.2f} % of a core without any",
+                        f"{slots} slots: {last.per_job_us:.0f} us of Valkey a job, "
+                        f"{last.idle_us_per_s / 1e4:.2f} % of a core without any",
                         flush=True,
                     )
-    base = median(each.per_job_us for each in found[FLEETS[0]])
+    base = median(each.per_job_us for each in by_slots[FLEETS[0]])
     rows = []
     for slots in FLEETS[1:]:
-        ours = median(each.per_job_us for each in found[slots])
+        ours = median(each.per_job_us for each in by_slots[slots])
         name = f"Valkey's CPU per job, {slots} idle slots in addition to {FLEETS[0]}"
         rows.append(Row(name, f"{ours:.0f} us", f"{base:.0f} us", ours / base, BAR))
     show(rows)

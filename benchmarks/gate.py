@@ -37,16 +37,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", help="the URL of a running tritond")
     parser.add_argument("--repeats", type=int, default=5)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(KERNELS, Path(folder) / KERNELS.name)
         (Path(folder) / "kernels.toml").write_text(gate_file())
-        if given.url:
-            measure(given.url, Path(folder), given.repeats)
+        if arguments.url:
+            measure(arguments.url, Path(folder), arguments.repeats)
             return
         with Deployment() as deployment:
             port = deployment.serve().port
-            measure(f"http://127.0.0.1:{port}", Path(folder), given.repeats)
+            measure(f"http://127.0.0.1:{port}", Path(folder), arguments.repeats)
 
 
 def gate_file() -> str:

@@ -127,8 +127,8 @@ def misses(server: Server) -> int:
     """Return the number of jobs that this service has created."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
         text = answer.read().decode()
-    found = re.search(r'^tritond_compilations_total\{cache="miss"\} (\S+)', text, re.MULTILINE)
-    return int(float(found[1])) if found else 0
+    match = re.search(r'^tritond_compilations_total\{cache="miss"\} (\S+)', text, re.MULTILINE)
+    return int(float(match[1])) if match else 0
 
 
 if __name__ == "__main__":

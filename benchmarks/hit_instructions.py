@@ -63,11 +63,11 @@ def instructions(redis_url: str) -> int:
             subprocess.run(control, capture_output=True, check=True)
             process.stdin.write("\n")
             process.stdin.flush()
-        said = process.communicate()[1]
-    found = re.search(r"Collected : (\d+)", said)
-    if process.returncode or found is None:
-        raise RuntimeError(f"callgrind reported no instructions: {said[-2000:]}")
-    return int(found[1])
+        errors = process.communicate()[1]
+    match = re.search(r"Collected : (\d+)", errors)
+    if process.returncode or match is None:
+        raise RuntimeError(f"callgrind reported no instructions: {errors[-2000:]}")
+    return int(match[1])
 
 
 async def hits(redis_url: str) -> None:

@@ -59,20 +59,22 @@ def main() -> None:
     parser.add_argument("mode", choices=("gpu", "compare"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
-    given = parser.parse_args()
-    files = sorted(given.folder.glob("*.py"))
+    arguments = parser.parse_args()
+    files = sorted(arguments.folder.glob("*.py"))
     with tempfile.TemporaryDirectory() as folder:
         outs = {file: Path(folder) / f"{file.name}.json" for file in files}
-        if given.mode == "gpu":
+        if arguments.mode == "gpu":
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 list(pool.map(lambda pair: _ran(ON_GPU, *pair), outs.items()))
         else:
             _ran(HERE, *(path for pair in outs.items() for path in pair))
-        found = {f.name: json.loads(o.read_text()) if o.exists() else {} for f, o in outs.items()}
-    if given.mode == "gpu":
-        given.out.write_text(json.dumps(found, indent=1))
+        launches = {
+            f.name: json.loads(o.read_text()) if o.exists() else {} for f, o in outs.items()
+        }
+    if arguments.mode == "gpu":
+        arguments.out.write_text(json.dumps(launches, indent=1))
     else:
-        _compare(json.loads(given.out.read_text()), found)
+        _compare(json.loads(arguments.out.read_text()), launches)
 
 
 def _ran(program: str, *paths: Path) -> None:

@@ -76,12 +76,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4, help="batches")
     parser.add_argument("--compiles", type=int, default=25, help="in each half of a round")
     parser.add_argument("--slices", type=int, default=12, help="of two seconds, each way")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with Deployment("benchmarks.gpu.stand_in_gpu") as deployment:
         alice, bob, eve = asyncio.run(_make_keys(deployment.redis_url))
         service = deployment.serve()
-        rows = beside_a_batch(service, alice, bob, given.rounds, given.compiles)
-        rows += beside_a_limited_caller(service, alice, eve, given.slices)
+        rows = next_to_a_batch(service, alice, bob, arguments.rounds, arguments.compiles)
+        rows += next_to_a_limited_caller(service, alice, eve, arguments.slices)
     show(rows)
 
 
@@ -98,37 +98,39 @@ async def _make_keys(redis_url: str) -> list[str]:
         return [*secrets, secret]
 
 
-def beside_a_batch(service: Server, alice: str, bob: str, rounds: int, count: int) -> list[Row]:
+def next_to_a_batch(service: Server, alice: str, bob: str, rounds: int, count: int) -> list[Row]:
     """Return the p95 of interactive compilations during another caller's batch."""
     if not rounds:
         return []
     mix, asking, batching = Mix(), Asking(service, alice), Asking(service, bob)
     for _ in range(3):
         asking.compile_ms(mix.small())
-    alone_ms, beside_ms, job_ms = list[float](), list[float](), list[float]()
+    alone_ms, batch_ms, job_ms = list[float](), list[float](), list[float]()
     for _ in range(rounds):
         job_ms += [asking.compile_ms(request) for request in mix.real()[:8]]
         alone_ms += _compiles_ms(asking, mix, count)
         batch = {"kind": "compilations", "requests": _items(mix)}
         with ThreadPoolExecutor(1) as thread:
             posting = thread.submit(batching.ask, "POST", "/v1/batches?results=none", batch)
-            beside_ms += _compiles_ms(asking, mix, count)
+            batch_ms += _compiles_ms(asking, mix, count)
             _, submitted = posting.result()
         _, answer = batching.ask("GET", f"{submitted['url']}?results=none")
         print(f"batch: {answer['counts']}", flush=True)
         if not answer["counts"]["queued"]:
             raise RuntimeError("the batch ended before alice did; give fewer --compiles")
         batching.ask("DELETE", submitted["url"])
-    alone, beside = _p95(alone_ms), _p95(beside_ms)
+    alone, with_batch = _p95(alone_ms), _p95(batch_ms)
     job = statistics.median(job_ms)
     print(
         f"alone p50 {statistics.median(alone_ms):.0f} ms, p95 {alone:.0f}; next to a batch p50 "
-        f"{statistics.median(beside_ms):.0f}, p95 {beside:.0f}, longest {max(beside_ms):.0f}; a "
+        f"{statistics.median(batch_ms):.0f}, p95 {with_batch:.0f}, longest {max(batch_ms):.0f}; a "
         f"job of the batch alone {job:.0f} ms (median of {len(job_ms)})"
     )
     name = f"p95 of {len(alone_ms)} new small kernels next to a batch of {ITEMS}"
     bound = 2 * alone + job
-    row = Row(name, f"{beside:.0f} ms", f"2 x {alone:.0f} + {job:.0f} ms", beside / bound, 1)
+    row = Row(
+        name, f"{with_batch:.0f} ms", f"2 x {alone:.0f} + {job:.0f} ms", with_batch / bound, 1
+    )
     return [row]
 
 
@@ -147,7 +149,7 @@ def _compiles_ms(asking: Asking, mix: Mix, count: int) -> list[float]:
     return times_ms
 
 
-def beside_a_limited_caller(service: Server, alice: str, eve: str, slices: int) -> list[Row]:
+def next_to_a_limited_caller(service: Server, alice: str, eve: str, slices: int) -> list[Row]:
     """Return how much slower alice's hits and compilations are next to eve's."""
     mix, asking = Mix(), Asking(service, alice)
     cached = mix.answer_of_22_kb()
@@ -172,12 +174,14 @@ def beside_a_limited_caller(service: Server, alice: str, eve: str, slices: int) 
     print(f"eve's answers a second: { {name: round(n / seconds) for name, n in answers.items()} }")
     rows = []
     for name in uses:
-        alone, beside = (statistics.median(times[name, has_eve]) for has_eve in (False, True))
+        alone, with_eve = (statistics.median(times[name, has_eve]) for has_eve in (False, True))
         print(
             f"{name}: p95 {_p95(times[name, False]):.1f} ms, with it {_p95(times[name, True]):.1f}"
         )
         label = f"p50 of {name} next to a caller at its limits"
-        rows.append(Row(label, f"{beside:.1f} ms", f"{alone:.1f} ms", beside / alone, MAX_SLOWED))
+        rows.append(
+            Row(label, f"{with_eve:.1f} ms", f"{alone:.1f} ms", with_eve / alone, MAX_SLOWED)
+        )
     return rows
 
 
@@ -214,8 +218,8 @@ class Eve:
     def answers(self) -> dict[str, int]:
         """Wait until she is done, and return how often each status came."""
         assert self._process.stdout is not None
-        found: dict[str, int] = json.loads(self._process.stdout.readline())
-        return found
+        counts: dict[str, int] = json.loads(self._process.stdout.readline())
+        return counts
 
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None

@@ -92,7 +92,7 @@ async def post(pool: Pool, path: Path) -> PostedFile:
             break
     texts = [text, *package.files.values()]
     posted.modules = len(texts)
-    posted.size_bytes = sum(len(one.encode()) for one in texts)
+    posted.size_bytes = sum(len(module_text.encode()) for module_text in texts)
     posted.compile_s = compile_s(texts)
     return posted
 
@@ -109,22 +109,22 @@ def compile_s(texts: Sequence[str]) -> float:
 
 
 def show(package: str, posted: Sequence[PostedFile]) -> None:
-    last = [one.cpu_s[-1] for one in posted]
-    total = sum(sum(one.cpu_s) for one in posted)
-    executed = [one for one in posted if not one.end]
-    ratio = sum(last) / sum(one.compile_s for one in posted)
+    last = [file.cpu_s[-1] for file in posted]
+    total = sum(sum(file.cpu_s) for file in posted)
+    executed = [file for file in posted if not file.end]
+    ratio = sum(last) / sum(file.compile_s for file in posted)
     print(
         f"{package}: {len(posted)} files, {len(executed)} executed; rounds: "
-        f"{statistics.mean(len(one.cpu_s) for one in posted):.1f}, most "
-        f"{max(len(one.cpu_s) for one in posted)}; CPU of the last round: median "
+        f"{statistics.mean(len(file.cpu_s) for file in posted):.1f}, most "
+        f"{max(len(file.cpu_s) for file in posted)}; CPU of the last round: median "
         f"{statistics.median(last):.3f} s, worst {max(last):.2f} s, {ratio:.1f} x compile(); "
         f"of all rounds {total:.1f} s"
     )
-    for one in sorted(posted, key=lambda one: -max(one.cpu_s))[:SHOWN]:
-        rounds = ", ".join(f"{cpu_s:.2f}" for cpu_s in one.cpu_s)
+    for file in sorted(posted, key=lambda each: -max(each.cpu_s))[:SHOWN]:
+        rounds = ", ".join(f"{cpu_s:.2f}" for cpu_s in file.cpu_s)
         print(
-            f"  {one.name}: {one.modules} modules, {one.size_bytes >> 10} KiB, compile() "
-            f"{one.compile_s:.2f} s; rounds {rounds} s {one.end}"
+            f"  {file.name}: {file.modules} modules, {file.size_bytes >> 10} KiB, compile() "
+            f"{file.compile_s:.2f} s; rounds {rounds} s {file.end}"
         )
 
 

@@ -163,13 +163,13 @@ def main() -> None:
     parser.add_argument("--loads", type=int, default=20)
     parser.add_argument("--edits", type=int, default=10)
     parser.add_argument("--slower", type=float, default=1)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with running() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         loaded(browser, address, 1)  # compiles the first kernel
-        loads = [loaded(browser, address, given.slower) for _ in range(given.loads)]
-        edits = edited(browser, address, given.edits)
+        loads = [loaded(browser, address, arguments.slower) for _ in range(arguments.loads)]
+        edits = edited(browser, address, arguments.edits)
         browser.close()
     for name in ("editor", "interactive", "compiled"):
         times = sorted(load[name] for load in loads)

@@ -69,14 +69,14 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--url", default="http://127.0.0.1:8000/")
     parser.add_argument("--only", nargs="*", default=[""], help="parts of the names of files")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     rows = []
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=False)
-        for root, name in files(given.only):
-            rows.append(pasted(browser, given.url, given.folder, root, name))
-            given.out.write_text(json.dumps(rows, indent=1) + "\n")
+        for root, name in files(arguments.only):
+            rows.append(pasted(browser, arguments.url, arguments.folder, root, name))
+            arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
             print(rows[-1]["file"], rows[-1]["state"], rows[-1]["added"], flush=True)
     print(summary(rows))
 

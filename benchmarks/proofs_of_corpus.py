@@ -63,34 +63,35 @@ def main() -> None:
     parser.add_argument("--compiled", action="store_true", help="compile no more kernels")
     parser.add_argument("--again", action="store_true", help="prove what was proved before, too")
     parser.add_argument("--undecided", action="store_true", help="prove again what is not whole")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     chosen = [
-        one
-        for one in PACKAGES
-        if one.name in (given.package or [one.name]) and not (given.open and one.held_out)
+        package
+        for package in PACKAGES
+        if package.name in (arguments.package or [package.name])
+        and not (arguments.open and package.held_out)
     ]
     RESULTS.mkdir(parents=True, exist_ok=True)
-    found: dict[Package, list[Record]] = {}
-    with nullcontext() if given.compiled else DirectCompiler(CACHE, to_ir=True) as direct:
+    by_package: dict[Package, list[Record]] = {}
+    with nullcontext() if arguments.compiled else DirectCompiler(CACHE, to_ir=True) as direct:
         for package in chosen:
-            found[package] = list(_records(package, direct, given))
-    _show(found)
-    _keep_kernels([one for records in found.values() for one in records])
+            by_package[package] = list(_records(package, direct, arguments))
+    _show(by_package)
+    _keep_kernels([record for records in by_package.values() for record in records])
 
 
 def _records(
-    package: Package, direct: DirectCompiler | None, given: argparse.Namespace
+    package: Package, direct: DirectCompiler | None, arguments: argparse.Namespace
 ) -> Iterator[Record]:
     root = unpacked(package, CACHE)
-    kernels = drawn(package, root)[: given.most]
-    launches = recorded(package, root, kernels, CACHE, record=not given.compiled)
-    tested = [tested_contract(launches.get((one.file, one.name), ())) for one in kernels]
+    kernels = drawn(package, root)[: arguments.most]
+    launches = recorded(package, root, kernels, CACHE, record=not arguments.compiled)
+    tested = [tested_contract(launches.get((kernel.file, kernel.name), ())) for kernel in kernels]
     plans: dict[str, tuple[Kernel, TestedContract | None, Plan]] = {}
     stems: dict[str, Path | None] = {}
     # a kernel is guessed only where no test launches it, or what it launches does not compile
     for is_tested in (True, False):
-        left = [one for one in zip(kernels, tested, strict=True) if not stems.get(one[0].id)]
-        chosen = [(one, contract if is_tested else None) for one, contract in left]
+        left = [pair for pair in zip(kernels, tested, strict=True) if not stems.get(pair[0].id)]
+        chosen = [(kernel, contract if is_tested else None) for kernel, contract in left]
         made = {
             kernel.id: (kernel, contract, _plan(kernel, contract))
             for kernel, contract in chosen
@@ -98,10 +99,10 @@ def _records(
         }
         own = [plan for *_, plan in made.values()]
         if direct is None:
-            found = made_before(CACHE / "ir" / package.name, own)
+            made_stems = made_before(CACHE / "ir" / package.name, own)
         else:
-            found = direct.made(package.name, root, own)
-        stems |= dict(zip(made, found, strict=True))
+            made_stems = direct.made(package.name, root, own)
+        stems |= dict(zip(made, made_stems, strict=True))
         plans |= made
     for name, (kernel, contract, plan) in plans.items():
         stem = stems[name]
@@ -109,10 +110,10 @@ def _records(
             continue
         path = RESULTS / f"{hashlib.sha256(plan['id'].encode()).hexdigest()[:16]}.json"
         was_whole = path.exists() and _is_whole(_counted(path))
-        if given.again or not path.exists() or (given.undecided and not was_whole):
+        if arguments.again or not path.exists() or (arguments.undecided and not was_whole):
             path.unlink(missing_ok=True)
             record = _in_child(root, kernel, plan, stem, path, contract)
-            print(f"{plan['id']}: {_said(record)}", flush=True)
+            print(f"{plan['id']}: {_verdicts_text(record)}", flush=True)
         yield _counted(path)
 
 
@@ -129,22 +130,22 @@ def _counted(path: Path) -> Record:
     record: Record = json.loads(path.read_text())
     contract = record.get("contract", "").splitlines()
     outside = {
-        (one["line"], one["argument"])
-        for one in record["answers"]
-        if (one["check"], one["verdict"]) == ("bounds", "refuted")
+        (answer["line"], answer["argument"])
+        for answer in record["answers"]
+        if (answer["check"], answer["verdict"]) == ("bounds", "refuted")
     }
-    for one in record["answers"]:
-        is_guessed = f"{one['argument']}: {NOT_GUESSED}" not in contract
+    for answer in record["answers"]:
+        is_guessed = f"{answer['argument']}: {NOT_GUESSED}" not in contract
         if record.get("cases"):
-            place = one["line"], one["argument"]
-            if one["verdict"] == "refuted" and (place in outside or one["witness"]["values"]):
+            place = answer["line"], answer["argument"]
+            if answer["verdict"] == "refuted" and (place in outside or answer["witness"]["values"]):
                 why = "the contract that tests show permits sizes or values that break it"
-                one |= {"verdict": "unknown", "reason": why}
-        elif not is_guessed and (one["check"] == "bounds" or one["verdict"] == "refuted"):
-            one |= {"verdict": "unknown", "reason": "no size of the buffer could be guessed"}
-        elif one["verdict"] == "refuted" and one["witness"]["values"]:
+                answer |= {"verdict": "unknown", "reason": why}
+        elif not is_guessed and (answer["check"] == "bounds" or answer["verdict"] == "refuted"):
+            answer |= {"verdict": "unknown", "reason": "no size of the buffer could be guessed"}
+        elif answer["verdict"] == "refuted" and answer["witness"]["values"]:
             why = "sizes break it with values of a buffer, of which only a range is guessed"
-            one |= {"verdict": "unknown", "reason": why}
+            answer |= {"verdict": "unknown", "reason": why}
     return record
 
 
@@ -174,8 +175,8 @@ def _in_child(
 def _record(
     root: Path, kernel: Kernel, plan: Plan, stem: Path, tested: TestedContract | None
 ) -> Record:
-    said = json.loads(stem.with_suffix(".json").read_text())
-    guess = plan["guesses"][said["guess"]]
+    compiled = json.loads(stem.with_suffix(".json").read_text())
+    guess = plan["guesses"][compiled["guess"]]
     text = stem.with_suffix(".ttir").read_text()
     constants = _constants(kernel.node) | {
         name: value for name, value in guess["constexprs"].items() if type(value) is int
@@ -207,8 +208,8 @@ def _constants(node: ast.FunctionDef) -> dict[str, int]:
     positional = [*node.args.posonlyargs, *node.args.args]
     defaults = zip(positional[::-1], node.args.defaults[::-1], strict=False)
     return {
-        one.arg: value.value
-        for one, value in defaults
+        argument.arg: value.value
+        for argument, value in defaults
         if isinstance(value, ast.Constant) and type(value.value) is int
     }
 
@@ -229,38 +230,44 @@ def _answers(report: ProofReport) -> Record:
 
 
 def _is_whole(record: Record) -> bool:
-    decided = all(one["verdict"] in ("proved", "refuted") for one in record["answers"])
+    decided = all(answer["verdict"] in ("proved", "refuted") for answer in record["answers"])
     return decided and not record["refused"] and bool(record["answers"])
 
 
 def _verdicts(record: Record) -> Counter[str]:
-    return Counter(one["verdict"] for one in record["answers"])
+    return Counter(answer["verdict"] for answer in record["answers"])
 
 
-def _said(record: Record) -> str:
+def _verdicts_text(record: Record) -> str:
     whole = "whole" if _is_whole(record) else "not whole"
     return record["refused"] or f"{whole}, {dict(_verdicts(record))}"
 
 
-def _show(found: dict[Package, list[Record]]) -> None:
+def _show(by_package: dict[Package, list[Record]]) -> None:
     names = ["package", "its tests", "kernels", "contracts from tests, whole",
              "guessed contracts, whole", *VERDICTS, "refused"]  # fmt: skip
     print(f"\n| {' | '.join(names)} |\n{'|---' * len(names)}|")
-    for package, records in found.items():
+    for package, records in by_package.items():
         print(_row(package.name, package.tests.partition(":")[0] or "none", records))
     for label, held_out in (("**open**", False), ("**held out**", True)):
-        records = [one for p, group in found.items() if p.held_out is held_out for one in group]
+        records = [
+            record for p, group in by_package.items() if p.held_out is held_out for record in group
+        ]
         if records:
             print(_row(label, "", records))
             share = sum(map(_is_whole, records)) / len(records)
             verdict = "met" if share >= MIN_WHOLE else "NOT MET"
             print(f"whole: {100 * share:.0f} %, at least {100 * MIN_WHOLE:.0f} %: {verdict}")
-    every = [one for group in found.values() for one in group]
+    every = [record for group in by_package.values() for record in group]
     reasons = Counter[str]()
     for record in every:
-        whys = {_kind(one["reason"]) for one in record["answers"] if one["verdict"] == "unknown"}
-        whys |= {"possible: " + _kind(one["reason"]) for one in record["answers"]
-                 if one["verdict"] == "possible"}  # fmt: skip
+        whys = {
+            _kind(answer["reason"])
+            for answer in record["answers"]
+            if answer["verdict"] == "unknown"
+        }
+        whys |= {"possible: " + _kind(answer["reason"]) for answer in record["answers"]
+                 if answer["verdict"] == "possible"}  # fmt: skip
         reasons.update(whys or ({_kind(record["refused"])} if record["refused"] else set()))
     print("\n| kernels | not decided, since |\n|---|---|")
     for why, count in reasons.most_common(SHOWN):
@@ -268,12 +275,12 @@ def _show(found: dict[Package, list[Record]]) -> None:
 
 
 def _row(name: str, tests: str, records: list[Record]) -> str:
-    counts = sum((_verdicts(one) for one in records), Counter[str]())
-    refused = sum(bool(one["refused"]) for one in records)
-    tested = [one for one in records if one.get("cases")]
-    guessed = [one for one in records if not one.get("cases")]
-    whole = [f"{len(one)}, {sum(map(_is_whole, one))}" for one in (tested, guessed)]
-    cells = [tests, len(records), *whole, *(counts[one] for one in VERDICTS), refused]
+    counts = sum((_verdicts(record) for record in records), Counter[str]())
+    refused = sum(bool(record["refused"]) for record in records)
+    tested = [record for record in records if record.get("cases")]
+    guessed = [record for record in records if not record.get("cases")]
+    whole = [f"{len(group)}, {sum(map(_is_whole, group))}" for group in (tested, guessed)]
+    cells = [tests, len(records), *whole, *(counts[verdict] for verdict in VERDICTS), refused]
     return f"| {name} | {' | '.join(map(str, cells))} |"
 
 
@@ -286,10 +293,14 @@ def _kind(reason: str) -> str:
 def _keep_kernels(records: list[Record]) -> None:
     """Write the kernels with a proof for random launches."""
     with (RESULTS / "kernels.jsonl").open("w") as file:
-        for one in records:
-            if _verdicts(one)["proved"] and not one["refused"]:
-                kept = {"name": one["id"], "ttir": one["ttir"], "contract": one["contract"]}
-                kept |= {"constants": one["constants"], "most_size": LIMITS.size}
+        for record in records:
+            if _verdicts(record)["proved"] and not record["refused"]:
+                kept = {
+                    "name": record["id"],
+                    "ttir": record["ttir"],
+                    "contract": record["contract"],
+                }
+                kept |= {"constants": record["constants"], "most_size": LIMITS.size}
                 file.write(json.dumps(kept | {"most_elements": LIMITS.elements}) + "\n")
 
 

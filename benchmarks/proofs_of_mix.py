@@ -59,7 +59,7 @@ CHECKS = ("bounds", "overflow")
 class Measured:
     """The proof of one kernel and its re-checks."""
 
-    said: str
+    verdicts: str
     bounds: Counter[str]
     checks: Counter[str]
     ms: dict[str, float]
@@ -92,10 +92,10 @@ def measured(request: dict[str, Any], contract: str) -> Measured:
     constants |= ones(request["signature"])
     started = time.process_time()
     proof = prove(module, read_contract(contract), constants, LIMITS)
-    found = Measured(
-        said(proof),
-        Counter(one.bounds.verdict for one in proof.accesses if one.bounds),
-        Counter(one.verdict for one in proof.prover.checked),
+    measured_kernel = Measured(
+        verdicts_of(proof),
+        Counter(access.bounds.verdict for access in proof.accesses if access.bounds),
+        Counter(conclusion.verdict for conclusion in proof.prover.checked),
         {"proof": (time.process_time() - started) * 1000},
     )
     kernel = RecheckedKernel(
@@ -106,10 +106,10 @@ def measured(request: dict[str, Any], contract: str) -> Measured:
         target=target, kernel=kernel, checks=CHECKS, most_size=LIMITS.size,
         most_elements=LIMITS.elements,
     )  # fmt: skip
-    bits_order = BitsOrder(**{one.name: getattr(order, one.name) for one in fields(order)})
-    found.note("runs", proof, recheck(order, text.encode(), _unsent))
-    found.note("bits", proof, recheck_bits(bits_order, text.encode(), _unsent))
-    return found
+    bits_order = BitsOrder(**{member.name: getattr(order, member.name) for member in fields(order)})
+    measured_kernel.note("runs", proof, recheck(order, text.encode(), _unsent))
+    measured_kernel.note("bits", proof, recheck_bits(bits_order, text.encode(), _unsent))
+    return measured_kernel
 
 
 def in_child(request: dict[str, Any], contract: str) -> Measured:
@@ -149,23 +149,25 @@ def main(wanted: list[str]) -> None:
             continue
         every.append(in_child(request, contracts[kernel]))
         costs = " ".join(f"{ms:6.0f}" for ms in every[-1].ms.values())
-        print(f"{kernel:28} {costs} ms  {every[-1].said}", flush=True)
-        for one in every[-1].contradictions:
-            print(f"    CONTRADICTED {one}", flush=True)
-    accesses = sum((one.bounds for one in every), Counter[str]())
-    checks = sum((one.checks for one in every), Counter[str]())
-    proofs_ms = [one.ms["proof"] for one in every]
+        print(f"{kernel:28} {costs} ms  {every[-1].verdicts}", flush=True)
+        for contradiction in every[-1].contradictions:
+            print(f"    CONTRADICTED {contradiction}", flush=True)
+    accesses = sum((proof.bounds for proof in every), Counter[str]())
+    checks = sum((proof.checks for proof in every), Counter[str]())
+    proofs_ms = [proof.ms["proof"] for proof in every]
     show(rows(accesses, checks, proofs_ms) + recheck_rows(every))
 
 
 def recheck_rows(every: Sequence[Measured]) -> list[Row]:
     """Return the bars of proofs with their re-checks."""
-    sums = sorted(sum(one.ms.values()) for one in every)
+    sums = sorted(sum(kernel.ms.values()) for kernel in every)
     median, p95 = statistics.median(sums), sums[int(0.95 * (len(sums) - 1))]
-    answers = sum((one.rechecks for one in every), Counter[str]())
-    broken = sum(len(one.contradictions) for one in every)
-    without = sum(one.without_runs for one in every)
-    runs, bits = (statistics.median(one.ms[name] for one in every) for name in ("runs", "bits"))
+    answers = sum((kernel.rechecks for kernel in every), Counter[str]())
+    broken = sum(len(kernel.contradictions) for kernel in every)
+    without = sum(kernel.without_runs for kernel in every)
+    runs, bits = (
+        statistics.median(kernel.ms[name] for kernel in every) for name in ("runs", "bits")
+    )
     return [
         Row("proofs contradicted", str(dict(answers)), "none", broken, 0.5),
         Row("proofs without a run", str(without), "none", without, 0.5),
@@ -178,21 +180,38 @@ def recheck_rows(every: Sequence[Measured]) -> list[Row]:
 
 def rows(accesses: Counter[str], checks: Counter[str], times: list[float]) -> list[Row]:
     """Return the bars; a refutation counts as an answer."""
-    answered = [(found.total() - found["unknown"], found) for found in (accesses, checks)]
+    answered = [
+        (verdicts.total() - verdicts["unknown"], verdicts) for verdicts in (accesses, checks)
+    ]
     bars = [("accesses answered", MIN_ACCESSES), ("overflow checks answered", MIN_CHECKS)]
     made = [
-        Row(name, str(dict(found)), str(found.total()), count / found.total(), bar, at_least=True)
-        for (name, bar), (count, found) in zip(bars, answered, strict=True)
+        Row(
+            name,
+            str(dict(verdicts)),
+            str(verdicts.total()),
+            count / verdicts.total(),
+            bar,
+            at_least=True,
+        )
+        for (name, bar), (count, verdicts) in zip(bars, answered, strict=True)
     ]
     median = statistics.median(times)
     return [*made, Row("median of proofs", f"{median:.0f} ms", "", median / MAX_MEDIAN_MS, 1)]
 
 
-def said(proof: KernelProof) -> str:
+def verdicts_of(proof: KernelProof) -> str:
     """Return the verdicts of a kernel, and what is not proved."""
-    bounds = Counter(one.bounds.verdict for one in proof.accesses if one.bounds)
-    broken = [one for one in proof.prover.checked if one.verdict != "proved" and one.check]
-    notes = [f"{one.verdict}: {one.check.result.text()}" for one in broken if one.check]
+    bounds = Counter(access.bounds.verdict for access in proof.accesses if access.bounds)
+    broken = [
+        conclusion
+        for conclusion in proof.prover.checked
+        if conclusion.verdict != "proved" and conclusion.check
+    ]
+    notes = [
+        f"{conclusion.verdict}: {conclusion.check.result.text()}"
+        for conclusion in broken
+        if conclusion.check
+    ]
     return f"bounds {dict(bounds)}, {len(proof.prover.checked)} checks {'; '.join(notes)}"
 
 

@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3, help="sweeps of new variants, each way")
     parser.add_argument("--hits", type=int, default=10, help="sweeps of hits")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with Deployment() as deployment, ExitStack() as stack:
         cores = len(os.sched_getaffinity(0))
         folders = [deployment.folder / f"direct-{n}" for n in range(cores)]
@@ -54,8 +54,8 @@ def main() -> None:
         url = f"http://127.0.0.1:{service.port}"
         client = stack.enter_context(httpx.Client(base_url=url, timeout=120))
         ours = [deployment.worker.pid, service.pid]
-        rows = compiled(client, ours, warm, given.repeats)
-        rows.append(hits(client, given.hits))
+        rows = compiled(client, ours, warm, arguments.repeats)
+        rows.append(hits(client, arguments.hits))
     show(rows)
 
 
@@ -199,9 +199,9 @@ def hits(client: httpx.Client, count: int) -> Row:
             answer = client.get(f"{answer['url']}?wait=60").json()
         if index:  # the first sweep compiles them
             times.append(time.perf_counter() - started)
-            found = {row["cache"] for row in answer["rows"]}
-            if found != {"hit"} or len(answer["rows"]) != HITS:
-                raise RuntimeError(f"not {HITS} hits: {answer['counts']}, {found}")
+            caches = {row["cache"] for row in answer["rows"]}
+            if caches != {"hit"} or len(answer["rows"]) != HITS:
+                raise RuntimeError(f"not {HITS} hits: {answer['counts']}, {caches}")
     print("hits", [round(each, 2) for each in times])
     took_s = statistics.median(times)
     return Row(f"{HITS} variants, all hits, p50", f"{took_s:.2f} s", "2 s", took_s / 2, 1.0)

@@ -1,7 +1,7 @@
 """Counts the autotuned kernels of PyPI packages with known configurations and plain heuristics.
 
 It posts the file of every kernel of the corpus's packages that has
-`@triton.autotune` or `@triton.heuristics` to `/v1/inspect` with a target, beside the files of its
+`@triton.autotune` or `@triton.heuristics` to `/v1/inspect` with a target, with the files of its
 package that it imports. Unreadable ones are listed with their reasons. Nothing is stored.
 """
 
@@ -50,13 +50,13 @@ def main() -> None:
     parser.add_argument("--package", action="append", help="only these packages")
     arguments = parser.parse_args()
     chosen = [p for p in PACKAGES if p.name in (arguments.package or [p.name])]
-    found: dict[str, Coverage] = {}
+    coverages: dict[str, Coverage] = {}
     with Deployment() as deployment:
         url = f"http://127.0.0.1:{deployment.serve().port}"
         with httpx.Client(base_url=url, timeout=ANSWER_S) as client:
             for package in chosen:
-                found[package.name] = _coverage(client, package, arguments.most)
-    _show(found)
+                coverages[package.name] = _coverage(client, package, arguments.most)
+    _show(coverages)
 
 
 def _coverage(client: httpx.Client, package: Package, most: int) -> Coverage:
@@ -109,24 +109,24 @@ def _is_literal(config: dict[str, Any]) -> bool:
     )
 
 
-def _show(found: dict[str, Coverage]) -> None:
+def _show(coverages: dict[str, Coverage]) -> None:
     print("| package | kernels | read | listed in the text | configurations | plain heuristics |")
     print("|---|---|---|---|---|---|")
-    for name, coverage in found.items():
+    for name, coverage in coverages.items():
         others = sum(coverage.other.values())
         print(
             f"| {name} | {coverage.kernels} | {coverage.read} | {coverage.listed} | "
             f"{sum(coverage.configurations)} of {len(coverage.configurations)} kernels | "
             f"{coverage.plain} of {coverage.plain + others} |"
         )
-    every = [ms for coverage in found.values() for ms in coverage.ms]
+    every = [ms for coverage in coverages.values() for ms in coverage.ms]
     if every:
         print(f"\nmedian {sorted(every)[len(every) // 2]:.0f} ms for one, file and all")
     for why, count in sum(
-        (coverage.other for coverage in found.values()), Counter[str]()
+        (coverage.other for coverage in coverages.values()), Counter[str]()
     ).most_common():
         print(f"not plain, {count}: {why}")
-    for line in [line for coverage in found.values() for line in coverage.failed][:SHOWN]:
+    for line in [line for coverage in coverages.values() for line in coverage.failed][:SHOWN]:
         print(f"not read: {line}")
 
 

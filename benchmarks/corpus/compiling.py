@@ -25,17 +25,17 @@ def stages(root: Path, file: str, function: Any, guess: dict[str, Any]) -> dict[
     from triton.backends.compiler import GPUTarget
     from triton.compiler.compiler import make_backend
 
-    source, given = _specialized(root, file, function, guess)
+    source, settings = _specialized(root, file, function, guess)
     target = GPUTarget("cuda", 90, 32)
     backend = make_backend(target)
-    options = backend.parse_options({**given, **source.parse_options()})
+    options = backend.parse_options({**settings, **source.parse_options()})
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
     functions, modules = backend.get_codegen_implementation(options), backend.get_module_map()
     module = source.make_ir(target, options, functions, modules, context)
-    found = {"source": str(module)}
-    return found | {"ttir": str(backend.make_ttir(module, {}, options, 90))}
+    texts = {"source": str(module)}
+    return texts | {"ttir": str(backend.make_ttir(module, {}, options, 90))}
 
 
 def _specialized(

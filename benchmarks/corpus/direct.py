@@ -49,8 +49,8 @@ class DirectCompiler:
 
         Raises RuntimeError if the process ended; its log has the reason.
         """
-        found = self.made(package.name, root, plans)
-        return [stem and (_answer(stem), stem.with_suffix(".ptx").read_text()) for stem in found]
+        stems = self.made(package.name, root, plans)
+        return [stem and (_answer(stem), stem.with_suffix(".ptx").read_text()) for stem in stems]
 
     def answers(self, name: str, root: Path, plans: list[Plan]) -> Iterator[Direct]:
         """Yield the result of each plan and its PTX, "" for refused ones. Raises RuntimeError."""
@@ -88,5 +88,5 @@ def _stem(results: Path, plan: Plan) -> Path:
 def _answer(stem: Path) -> dict[str, Any]:
     answer = stem.with_suffix(".json")
     # there are none if every way of importing the module fails
-    found: dict[str, Any] = json.loads(answer.read_text()) if answer.exists() else {"guess": None}
-    return found
+    content: dict[str, Any] = json.loads(answer.read_text()) if answer.exists() else {"guess": None}
+    return content

@@ -91,16 +91,20 @@ class _Guess:
         self.evaluator: Evaluator = prover.evaluator
         self.unknowns: Unknowns = prover.unknowns
         self.accesses = [
-            one for one in accesses_of(prover.evaluator) if isinstance(one, SymbolicAccess)
+            access for access in accesses_of(prover.evaluator) if isinstance(access, SymbolicAccess)
         ]
         self.used = [
-            one for one, kind in prover.contract.arguments.items() if pointee_of(kind) is not None
+            argument
+            for argument, kind in prover.contract.arguments.items()
+            if pointee_of(kind) is not None
         ]
 
     def find_grid(self) -> None:
         """Read sizes of the grid from masks where no launch tells them."""
-        seen = self._names_below(*(part for one in self.accesses for part in (one.path, one.mask)))
-        seen |= self._closure(text for one in self._offsets() for text in one.names)
+        seen = self._names_below(
+            *(part for access in self.accesses for part in (access.path, access.mask))
+        )
+        seen |= self._closure(text for offset in self._offsets() for text in offset.names)
         for axis, letter in enumerate(AXES):
             program = f"program#{letter}"
             if self.grid[axis] and not self._is_free(axis):
@@ -108,11 +112,13 @@ class _Guess:
             if program not in seen:
                 self.grid[axis] = self.grid[axis] or "1"
                 continue
-            tiles = (self._tiles(program, part) for one in self.accesses for part in _parts(one))
-            found = next((text for text in tiles if text), "")
-            self.grid[axis] = found or self.grid[axis]
+            tiles = (
+                self._tiles(program, part) for access in self.accesses for part in _parts(access)
+            )
+            axis_text = next((text for text in tiles if text), "")
+            self.grid[axis] = axis_text or self.grid[axis]
             tile = self._tile(program)
-            if not found and tile > 1:  # as many programs as the largest buffer has tiles
+            if not axis_text and tile > 1:  # as many programs as the largest buffer has tiles
                 size = self.grid[axis] or f"programs_{axis}"
                 self.relations.append(f"({size}) * {tile} <= {LIMITS.elements}")
 
@@ -121,11 +127,11 @@ class _Guess:
         return bool(set(re.findall(r"\w+", self.grid[axis])) & self.sizes)
 
     def _offsets(self) -> list[Polynomial]:
-        return [case.offset for one in self.accesses for case in one.pointer.cases]
+        return [case.offset for access in self.accesses for case in access.pointer.cases]
 
     def _tile(self, program: str) -> int:
         """Return the largest number that what depends on a program is multiplied with."""
-        conditions = [one.polynomial for access in self.accesses for one in _units(access)]
+        conditions = [unit.polynomial for access in self.accesses for unit in _units(access)]
         return max(
             (
                 abs(factor)
@@ -137,7 +143,7 @@ class _Guess:
         )
 
     def _names_below(self, *formulas: Formula) -> set[str]:
-        return self._closure(text for one in formulas for text in _names(one))
+        return self._closure(text for formula in formulas for text in _names(formula))
 
     def _closure(self, names: Iterable[str]) -> set[str]:
         pending, seen = list(names), set[str]()
@@ -162,8 +168,8 @@ class _Guess:
 
     def find_extents(self) -> None:
         """Find how far the accesses of each buffer reach, and the indices that they depend on."""
-        reached = self._names_below(*(part for one in self.accesses for part in _parts(one)))
-        reached |= self._closure(text for one in self._offsets() for text in one.names)
+        reached = self._names_below(*(part for access in self.accesses for part in _parts(access)))
+        reached |= self._closure(text for offset in self._offsets() for text in offset.names)
         loaded = self.evaluator.loaded
         self.indices |= {loaded[text].base for text in reached if text in loaded}
         for access in self.accesses:
@@ -174,9 +180,9 @@ class _Guess:
                 span = _Span(self.evaluator, facts)
                 end = span.upper(case.offset)
                 self.indices |= span.indices
-                found = self.extents.setdefault(case.base, [])
-                if end is not None and not any(_covers(one, end + 1) for one in found):
-                    kept = [one for one in found if not _covers(end + 1, one)]
+                ends = self.extents.setdefault(case.base, [])
+                if end is not None and not any(_covers(known_end, end + 1) for known_end in ends):
+                    kept = [known_end for known_end in ends if not _covers(end + 1, known_end)]
                     self.extents[case.base] = [*kept, end + 1]
 
 
@@ -185,8 +191,8 @@ def _parts(access: SymbolicAccess) -> list[Formula]:
 
 
 def _units(access: SymbolicAccess) -> list[AtLeastZero]:
-    found = [one for part in _parts(access) for one in units(part)]
-    return [one for one in found if isinstance(one, AtLeastZero)]
+    parts = [unit for part in _parts(access) for unit in units(part)]
+    return [part for part in parts if isinstance(part, AtLeastZero)]
 
 
 def _names(formula: Formula) -> Iterator[str]:
@@ -200,8 +206,8 @@ def _names(formula: Formula) -> Iterator[str]:
 def _largest(spans: list[Polynomial]) -> str:
     first, *rest = spans[:_MAX_SPANS]
     text = first.text()
-    for one in rest:
-        text = f"max({text}, {one.text()})"
+    for span in rest:
+        text = f"max({text}, {span.text()})"
     return text
 
 
@@ -220,14 +226,14 @@ class _Span:
             return self._written(end)
         if left == 0 or len(end.terms) > 2 * _STEPS:
             return None
-        for _, found in self._without_one(end, inner)[:_TRIED]:
-            bound = self.upper(found, left - 1)
+        for _, larger in self._without_one(end, inner)[:_TRIED]:
+            bound = self.upper(larger, left - 1)
             if bound is not None:
                 return bound
         for text in inner:
-            for found in (self._of_quotient(end, text, left), self._of_ways(end, text, left)):
-                if found is not None:
-                    return found
+            for larger in (self._of_quotient(end, text, left), self._of_ways(end, text, left)):
+                if larger is not None:
+                    return larger
         return None
 
     def _is_inner(self, text: str) -> bool:
@@ -235,7 +241,7 @@ class _Span:
         if "#" not in text or " " in text:
             return False
         parts = self.evaluator.unknowns.quotients.get(text)
-        return parts is None or any(self._is_inner(one) for part in parts for one in part.names)
+        return parts is None or any(self._is_inner(inner) for part in parts for inner in part.names)
 
     def _written(self, polynomial: Polynomial) -> Polynomial:
         """Return the same with each quotient of arguments as text."""
@@ -250,7 +256,7 @@ class _Span:
         self, end: Polynomial, inner: list[str]
     ) -> list[tuple[tuple[int, int, int], Polynomial]]:
         """Return larger numbers in which some name no longer stands, simple ones first."""
-        found = []
+        larger_ends = []
         for number, fact in enumerate(self._bounds(inner)):
             for text in inner:
                 if text not in fact.names:
@@ -260,30 +266,32 @@ class _Span:
                 if times is None or not times.terms or not self._is_natural(times):
                     continue
                 larger = end + times * fact
-                left = sum(self._is_inner(one) for one in larger.names)
+                left = sum(self._is_inner(remaining) for remaining in larger.names)
                 if text not in larger.names:
-                    found.append(((left, len(larger.terms), number), larger))
-        return sorted(found, key=lambda one: one[0])
+                    larger_ends.append(((left, len(larger.terms), number), larger))
+        return sorted(larger_ends, key=lambda item: item[0])
 
     def _bounds(self, inner: list[str]) -> list[Polynomial]:
         """Return polynomials that are at least 0: of the access first, then of each name."""
         unknowns = self.evaluator.unknowns
-        found = [one.polynomial for one in self.facts if isinstance(one, AtLeastZero)]
+        bounds = [fact.polynomial for fact in self.facts if isinstance(fact, AtLeastZero)]
         for text in inner:
             known = unknowns.known.get(text)
             if known is None:
                 continue
             for fact in known.facts:
-                found += [one.polynomial for one in conjuncts(fact) if isinstance(one, AtLeastZero)]
+                bounds += [
+                    part.polynomial for part in conjuncts(fact) if isinstance(part, AtLeastZero)
+                ]
             if text in self.evaluator.loaded:
                 base = self.evaluator.loaded[text].base
                 self.indices.add(base)
-                found += [name(f"{base}_end") - 1 - name(text), name(text)]
+                bounds += [name(f"{base}_end") - 1 - name(text), name(text)]
             elif known.origin is None and not text.startswith(("program", "turn", "trips")):
                 low, high = known.bounds
-                found += [lift(int(high)) - name(text)] if high <= _MAX_VALUE else []
-                found += [name(text) - int(low)] if low >= -_MAX_VALUE else []
-        return found
+                bounds += [lift(int(high)) - name(text)] if high <= _MAX_VALUE else []
+                bounds += [name(text) - int(low)] if low >= -_MAX_VALUE else []
+        return bounds
 
     def _is_natural(self, polynomial: Polynomial) -> bool:
         interval = self.evaluator.unknowns.interval
@@ -302,7 +310,7 @@ class _Span:
         if parts is None or mine is None or not self._is_natural(mine):
             return None
         dividend = self.upper(parts[0], left - 1)
-        if dividend is None or any(self._is_inner(one) for one in parts[1].names):
+        if dividend is None or any(self._is_inner(divisor_name) for divisor_name in parts[1].names):
             return None
         whole = name(f"(({dividend.text()}) // ({self._written(parts[1]).text()}))")
         return self.upper(end.replaced(text, whole), left - 1)
@@ -315,7 +323,7 @@ class _Span:
             values = [_value(way, text) for way in fact.parts]
             if len(values) != 2 or None in values:
                 continue
-            ends = [self.upper(end.replaced(text, one), left - 1) for one in values if one]
+            ends = [self.upper(end.replaced(text, value), left - 1) for value in values if value]
             if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
                 if ends[0] == ends[1]:
                     return ends[0]
@@ -339,7 +347,7 @@ def _factor(polynomial: Polynomial, text: str) -> Polynomial | None:
         if text in monomial:
             if monomial.count(text) > 1:
                 return None
-            made[tuple(one for one in monomial if one != text)] = factor
+            made[tuple(other for other in monomial if other != text)] = factor
     return Polynomial(made)
 
 

@@ -90,9 +90,9 @@ def _guess(kernel: Kernel, variant: _Variant) -> Guess:
         name = argument.arg
         annotation = ast.unparse(argument.annotation) if argument.annotation else ""
         if "constexpr" in annotation or name in tuned:
-            given = config["constexprs"].get(name)
-            if given is not None:
-                constexprs[name] = given
+            tuned_value = config["constexprs"].get(name)
+            if tuned_value is not None:
+                constexprs[name] = tuned_value
             elif default is None:
                 is_flag = name in tested or name in kernel.heuristics
                 value = constexpr_value(

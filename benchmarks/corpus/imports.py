@@ -13,19 +13,19 @@ def needed_files(root: Path, file: str, kernel: str) -> dict[str, str]:
 
     Decorators above jit are not followed, since they act at launches.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting: list[tuple[str, str | None]] = [(file, kernel)]
     seen = set(waiting)
     while waiting:
         path, name = waiting.pop(0)
         text = (root / path).read_text(errors="replace")
-        if path != file and len(found) < MAX_FILES:
-            found[path] = text
+        if path != file and len(texts) < MAX_FILES:
+            texts[path] = text
         for item in _reached(root, path, text, name):
             if item not in seen:
                 seen.add(item)
                 waiting.append(item)
-    return dict(sorted(found.items()))
+    return dict(sorted(texts.items()))
 
 
 def _reached(

@@ -21,7 +21,10 @@ class LaunchGrid:
 def launch_grid(root: Path, file: str, kernel: ast.FunctionDef) -> LaunchGrid:
     """Return the grid of the first launch of a kernel in its file, or in one next to it."""
     own = root / file
-    for path in [own, *sorted(one for one in own.parent.glob("*.py") if one != own)]:
+    for path in [
+        own,
+        *sorted(neighbour for neighbour in own.parent.glob("*.py") if neighbour != own),
+    ]:
         text = path.read_text(errors="replace")
         if f"{kernel.name}[" not in text:
             continue
@@ -30,14 +33,14 @@ def launch_grid(root: Path, file: str, kernel: ast.FunctionDef) -> LaunchGrid:
         except SyntaxError:
             continue
         for function, call in _launches(tree, kernel.name):
-            found = _Reader(function, call, kernel).grid()
-            if any(found.axes):
-                return found
+            grid = _Reader(function, call, kernel).grid()
+            if any(grid.axes):
+                return grid
     return LaunchGrid()
 
 
 def _launches(tree: ast.Module, kernel: str) -> Iterator[tuple[ast.FunctionDef, ast.Call]]:
-    for function in (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)):
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         for node in ast.walk(function):
             match node:
                 case ast.Call(func=ast.Subscript(value=ast.Name(id=name))) if name == kernel:
@@ -48,15 +51,15 @@ class _Reader:
     def __init__(self, function: ast.FunctionDef, call: ast.Call, kernel: ast.FunctionDef) -> None:
         self._function, self._call = function, call
         parameters = [*kernel.args.args, *kernel.args.kwonlyargs]
-        self._parameters = [one.arg for one in parameters]
+        self._parameters = [parameter.arg for parameter in parameters]
         self._constants = {
-            one.arg
-            for one in parameters
-            if one.annotation is not None and "constexpr" in ast.unparse(one.annotation)
+            parameter.arg
+            for parameter in parameters
+            if parameter.annotation is not None and "constexpr" in ast.unparse(parameter.annotation)
         }
-        self._given = dict(zip(self._parameters, call.args, strict=False))
-        self._given |= {one.arg: one.value for one in call.keywords if one.arg}
-        self._by_text = {ast.unparse(value): name for name, value in self._given.items()}
+        self._arguments = dict(zip(self._parameters, call.args, strict=False))
+        self._arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        self._by_text = {ast.unparse(value): name for name, value in self._arguments.items()}
         self._sizes: list[str] = []
 
     def grid(self) -> LaunchGrid:
@@ -65,7 +68,7 @@ class _Reader:
         written = self._resolved(self._call.func.slice)
         if not isinstance(written, ast.Tuple | ast.List):
             return LaunchGrid()
-        axes = [self._expression(one, 0) for one in written.elts]
+        axes = [self._expression(axis, 0) for axis in written.elts]
         return LaunchGrid(axes, sorted(set(self._sizes)))
 
     def _resolved(self, node: ast.expr) -> ast.expr | None:
@@ -116,7 +119,7 @@ class _Reader:
             inner.value
             for inner in ast.walk(self._function)
             if isinstance(inner, ast.Assign)
-            and any(isinstance(one, ast.Name) and one.id == name for one in inner.targets)
+            and any(isinstance(target, ast.Name) and target.id == name for target in inner.targets)
         ]
         return values[0] if len(values) == 1 else None
 

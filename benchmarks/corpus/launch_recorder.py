@@ -34,7 +34,7 @@ MAX_LAUNCHES = 200
 def main() -> None:
     """Record the launches of some test files, each in a forked process."""
     root, out, *tests = map(Path, sys.argv[1:])
-    said = os.fdopen(os.dup(1), "w")
+    report = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the output of tests belongs into the log
     os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     from pretended import pretend
@@ -57,7 +57,7 @@ def main() -> None:
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
         print(f"{test}: exit {code}", file=sys.stderr)
-        print(f"ended: {test}", file=said, flush=True)
+        print(f"ended: {test}", file=report, flush=True)
 
 
 def _of_file(root: Path, out: Path, test: Path) -> None:
@@ -115,11 +115,11 @@ def _on_cpu() -> Any:
 
     pretended = torch.device("cuda", 0)
 
-    def moved(given: Any) -> Any:
-        if isinstance(given, torch.device):
-            return torch.device("cpu") if given.type == "cuda" else given
-        is_name = isinstance(given, str) and given.partition(":")[0] == "cuda"
-        return "cpu" if is_name else given
+    def moved(value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return torch.device("cpu") if value.type == "cuda" else value
+        is_name = isinstance(value, str) and value.partition(":")[0] == "cuda"
+        return "cpu" if is_name else value
 
     class OnCpu(TorchFunctionMode):
         def __torch_function__(
@@ -128,13 +128,13 @@ def _on_cpu() -> Any:
             if function is torch.Tensor.is_cuda.__get__:
                 return True
             if function is torch.Tensor.device.__get__:
-                found = function(*args)
-                return pretended if found.type == "cpu" else found
+                device = function(*args)
+                return pretended if device.type == "cpu" else device
             if function is torch.Tensor.cuda:
                 return args[0].clone()
             if function is torch.Tensor.pin_memory:
                 return args[0]
-            kwargs = {name: moved(one) for name, one in (kwargs or {}).items()}
+            kwargs = {name: moved(value) for name, value in (kwargs or {}).items()}
             kwargs.pop("pin_memory", None)
             if kwargs.get("device") == "":  # vLLM's name of a platform that it does not know
                 kwargs["device"] = "cpu"
@@ -215,7 +215,7 @@ def _file_in(root: Path, path: str) -> str:
     """Return a file's path in the package, "" for others; tests may use a copy next to them."""
     parts = Path(path).parts
     suffixes = (str(Path(*parts[start:])) for start in range(1, len(parts)))
-    return next((one for one in suffixes if (root / one).is_file()), "")
+    return next((suffix for suffix in suffixes if (root / suffix).is_file()), "")
 
 
 def _launch(
@@ -235,7 +235,7 @@ def _launch(
     programs = grid(bound) if callable(grid) else grid
     return {
         "file": place[0], "name": place[1], "signature": signature, "constexprs": constexprs,
-        "is_constexpr": [one.name for one in function.params if one.is_constexpr],
+        "is_constexpr": [parameter.name for parameter in function.params if parameter.is_constexpr],
         "options": {n: int(kwargs[n]) for n in ("num_warps", "num_stages") if n in kwargs},
         "arguments": {n: _argument(v) for n, v in bound.items() if signature.get(n) != "constexpr"},
         "grid": [int(axis) for axis in ([programs] if isinstance(programs, int) else programs)],

@@ -49,11 +49,11 @@ def main() -> None:
     others = [Package(*_named(text), held_out=True) for text in arguments.also]
     packages = [*PACKAGES, *others]
     chosen = [p for p in packages if p.name in (arguments.package or [p.name])]
-    found: dict[Package, list[Translation]] = {}
+    by_package: dict[Package, list[Translation]] = {}
     with DirectCompiler(CACHE, to_ir=True) as direct:
         for package in chosen:
-            found[package] = list(_translations(package, direct, arguments.most))
-    _show(found)
+            by_package[package] = list(_translations(package, direct, arguments.most))
+    _show(by_package)
 
 
 def _named(text: str) -> tuple[str, str, tuple[str, ...]]:
@@ -89,12 +89,12 @@ def _translated(kernel: str, stage: str, file: Path) -> Translation:
     return Translation(kernel, stage, ms, reason)
 
 
-def _show(found: dict[Package, list[Translation]]) -> None:
+def _show(by_package: dict[Package, list[Translation]]) -> None:
     print("| package | kernels | from `source` | from `ttir` | inline assembly | p50, p90 ms |")
     print("|---|---|---|---|---|---|")
-    for package, translations in found.items():
+    for package, translations in by_package.items():
         print(_row(package.name, translations))
-    every = [translation for translations in found.values() for translation in translations]
+    every = [translation for translations in by_package.values() for translation in translations]
     print(_row("**all**", every))
     reasons = Counter(
         (_what(translation.reason), translation.stage)

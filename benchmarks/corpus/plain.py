@@ -117,14 +117,14 @@ def _tried(
     out = path.with_suffix(".out")
     for index, guess in enumerate(plan["guesses"]):
         code = _in_child(_one, DEADLINE_S, root, file, module, plan["name"], guess, out)
-        said = json.loads(out.read_text()) if out.exists() else {"error": f"exit {code}"}
+        answer = json.loads(out.read_text()) if out.exists() else {"error": f"exit {code}"}
         out.unlink(missing_ok=True)
-        for kept in KEPT & said.keys():
-            path.with_suffix(f".{kept}").write_text(said.pop(kept))
-        if "error" not in said:
-            return result | {"guess": index, **said}
-        errors.append(said["error"])
-        hopeless = errors[-SAME_ERRORS:].count(said["error"]) == SAME_ERRORS
+        for kept in KEPT & answer.keys():
+            path.with_suffix(f".{kept}").write_text(answer.pop(kept))
+        if "error" not in answer:
+            return result | {"guess": index, **answer}
+        errors.append(answer["error"])
+        hopeless = errors[-SAME_ERRORS:].count(answer["error"]) == SAME_ERRORS
         if hopeless or code in {-signal.SIGXCPU, -signal.SIGKILL}:
             break  # other guesses would not help, or all of this takes too long
     return result
@@ -137,13 +137,13 @@ def _one(
     os.dup2(2, 1)
     try:
         make = stages if sys.argv[2:] == ["ir"] else compiled
-        said = make(root, file, getattr(module, name), guess)
+        answer = make(root, file, getattr(module, name), guess)
     except Exception as error:  # noqa: BLE001 - what Triton does not accept is not compared
         root_cause: BaseException = error
         while root_cause.__cause__ is not None:
             root_cause = root_cause.__cause__
-        said = {"error": f"{type(root_cause).__name__}: {str(root_cause)[-300:]}"}
-    out.write_text(json.dumps(said))
+        answer = {"error": f"{type(root_cause).__name__}: {str(root_cause)[-300:]}"}
+    out.write_text(json.dumps(answer))
 
 
 if __name__ == "__main__":

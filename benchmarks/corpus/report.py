@@ -31,8 +31,8 @@ def show(rows: list[Row]) -> None:
     print("\n| kernel | what came back |\n|---|---|")
     for outcome in (outcome for row in rows for outcome in row.posted):
         if outcome.reason or outcome.moved or outcome.retried:
-            said = outcome.reason or outcome.moved or "equal, with more time"
-            print(f"| `{outcome.id}` | {said[:300]} |")
+            text = outcome.reason or outcome.moved or "equal, with more time"
+            print(f"| `{outcome.id}` | {text[:300]} |")
 
 
 def _line(name: str, tried: list[Outcome | None]) -> str:

@@ -24,14 +24,14 @@ def pointers(node: ast.FunctionDef, tree: ast.Module) -> set[str]:
 def descriptors(node: ast.FunctionDef) -> dict[str, int]:
     """Return the parameters used as tensor descriptors, `desc.load([...])`, with their rank."""
     own = {argument.arg for argument in node.args.args}
-    found: dict[str, int] = {}
+    ranks: dict[str, int] = {}
     for call in _calls(node):
         if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
             name = call.func.value.id
             offsets = call.args[0] if call.args else None
             if name in own and call.func.attr in _OF_DESCRIPTORS and isinstance(offsets, ast.List):
-                found[name] = len(offsets.elts)
-    return found
+                ranks[name] = len(offsets.elts)
+    return ranks
 
 
 def _pointers(node: ast.FunctionDef, functions: dict[str, ast.FunctionDef], depth: int) -> set[str]:
@@ -66,9 +66,9 @@ def _passed_on(
     call: ast.Call, callee: ast.FunctionDef, functions: dict[str, ast.FunctionDef], depth: int
 ) -> set[str]:
     wanted = _pointers(callee, functions, depth + 1)
-    given = dict(zip([a.arg for a in callee.args.args], call.args, strict=False))
-    given |= {k.arg: k.value for k in call.keywords if k.arg}
-    return {base for name in wanted if name in given for base in _bases(given[name])}
+    arguments = dict(zip([a.arg for a in callee.args.args], call.args, strict=False))
+    arguments |= {k.arg: k.value for k in call.keywords if k.arg}
+    return {base for name in wanted if name in arguments for base in _bases(arguments[name])}
 
 
 def _bases(node: ast.expr) -> set[str]:

@@ -37,17 +37,17 @@ def recorded(
     if package.tests and record:
         out.parent.mkdir(parents=True, exist_ok=True)
         _record(package, root, kernels, cache, out)
-    found = defaultdict[tuple[str, str], list[Launch]](list)
+    launches = defaultdict[tuple[str, str], list[Launch]](list)
     for line in out.read_text().splitlines() if out.exists() else ():
         launch = json.loads(line)
-        found[launch["file"], launch["name"]].append(launch)
-    return found
+        launches[launch["file"], launch["name"]].append(launch)
+    return launches
 
 
 def _record(package: Package, root: Path, kernels: list[Kernel], cache: Path, out: Path) -> None:
     ended = out.with_suffix(".ended")
     before = set(ended.read_text().splitlines()) if ended.exists() else set()
-    tests = [one for one in _test_files(package, root, kernels, cache) if str(one) not in before]
+    tests = [test for test in _test_files(package, root, kernels, cache) if str(test) not in before]
     if not tests:
         return
     command = [cache / "venv/bin/python", Path(__file__).with_name("launch_recorder.py")]
@@ -77,14 +77,14 @@ def _test_files(package: Package, root: Path, kernels: list[Kernel], cache: Path
         if path.stem.startswith("test_") or path.stem.endswith("_test")
     ]
     texts = {path: path.read_text(errors="replace") for path in tests}
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for stems in _modules(root, package, kernels):
         named = [path for path in tests if any(stem in path.stem for stem in stems)]
         names = "|".join(map(re.escape, stems))
         pattern = re.compile(rf"import.*\b({names})\b|\b({names}) import")
         importing = [path for path, text in texts.items() if pattern.search(text)]
-        found |= dict.fromkeys((named or importing)[:MAX_FILES])
-    return list(found)
+        files |= dict.fromkeys((named or importing)[:MAX_FILES])
+    return list(files)
 
 
 def _modules(root: Path, package: Package, kernels: list[Kernel]) -> Iterator[list[str]]:
@@ -119,5 +119,5 @@ def _tests(package: Package, root: Path, cache: Path) -> Path:
         for archive in source.glob("*.tar.gz"):
             with tarfile.open(archive) as opened:
                 opened.extractall(source, filter="data")
-    found = sorted(path for path in source.rglob(folder) if path.is_dir())
-    return min(found, key=lambda path: len(path.parts))
+    folders = sorted(path for path in source.rglob(folder) if path.is_dir())
+    return min(folders, key=lambda path: len(path.parts))

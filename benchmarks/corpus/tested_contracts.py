@@ -42,9 +42,9 @@ def tested_contract(launches: Sequence[Launch]) -> TestedContract | None:
     for launch in launches:
         if _is_readable(launch):
             groups[_specialization(launch)].append(launch)
-    for group in sorted(groups.values(), key=lambda one: -len(_distinct(one))):
+    for group in sorted(groups.values(), key=lambda alike: -len(_distinct(alike))):
         cases = _distinct(group)[:MAX_CASES]
-        if len({json.dumps(_sizes(one)) for one in cases}) < MIN_CASES:
+        if len({json.dumps(_sizes(case)) for case in cases}) < MIN_CASES:
             return None
         try:
             return _contract(cases)
@@ -55,7 +55,7 @@ def tested_contract(launches: Sequence[Launch]) -> TestedContract | None:
 
 def _is_readable(launch: Launch) -> bool:
     values = [*launch["constexprs"].values(), *launch["arguments"].values()]
-    return not any(isinstance(one, dict) and "object" in one for one in values)
+    return not any(isinstance(value, dict) and "object" in value for value in values)
 
 
 def _blocks(launch: Launch) -> dict[str, int]:
@@ -81,18 +81,20 @@ def _sizes(launch: Launch) -> list[Any]:
 
 def _distinct(launches: Sequence[Launch]) -> list[Launch]:
     """Return launches that differ in what the contract is about."""
-    return list({json.dumps([_sizes(one), _blocks(one)]): one for one in launches}.values())
+    return list(
+        {json.dumps([_sizes(launch), _blocks(launch)]): launch for launch in launches}.values()
+    )
 
 
 def _contract(cases: Sequence[Launch]) -> TestedContract:
-    blocks = [_blocks(one) for one in cases]
-    ((chosen, _),) = Counter(json.dumps(one) for one in blocks).most_common(1)
+    blocks = [_blocks(case) for case in cases]
+    ((chosen, _),) = Counter(json.dumps(sizes) for sizes in blocks).most_common(1)
     constants: dict[str, int] = json.loads(chosen)
     varying = {
-        name for name in constants if any(one.get(name) != constants[name] for one in blocks)
+        name for name in constants if any(sizes.get(name) != constants[name] for sizes in blocks)
     }
     fixed = {name: v for name, v in constants.items() if name not in varying | _NO_SIZES}
-    inferred = [_case(one, varying) for one in cases]
+    inferred = [_case(case, varying) for case in cases]
     text = "".join(
         line.removeprefix(MARK) for line in inferred_contract(inferred, fixed).splitlines(True)
     )
@@ -101,9 +103,9 @@ def _contract(cases: Sequence[Launch]) -> TestedContract:
         line.replace(" = ", " == ", 1) if line.split(" ", 1)[0] in varying else line
         for line in text.splitlines()
     ]
-    said = {line.split(" ", 1)[0] for line in lines}
+    stated = {line.split(" ", 1)[0] for line in lines}
     start = len([line for line in lines if line.split(" ", 1)[0] in ("sizes", "any")])
-    lines[start:start] = _constants_of(inferred, text, said)  # before what is made of them
+    lines[start:start] = _constants_of(inferred, text, stated)  # before what is made of them
     lines += _value_ranges(cases, inferred, text)
     first = cases[0]
     signature = {n: kind for n, kind in first["signature"].items() if kind != "constexpr"}
@@ -111,10 +113,10 @@ def _contract(cases: Sequence[Launch]) -> TestedContract:
     return TestedContract(guess, "\n".join(lines) + "\n", len(cases))
 
 
-def _constants_of(cases: Sequence[InferenceCase], text: str, said: set[str]) -> Iterator[str]:
+def _constants_of(cases: Sequence[InferenceCase], text: str, stated: set[str]) -> Iterator[str]:
     """Yield scalars and sizes that no test varied."""
     for name, values in _named_sizes(cases, text):
-        if len(set(values)) == 1 and values[0] > 0 and name not in said:
+        if len(set(values)) == 1 and values[0] > 0 and name not in stated:
             yield f"{name} {'=' if name in cases[0].scalars else '=='} {values[0]}"
 
 
@@ -145,10 +147,10 @@ def _value_ranges(
     """Yield how far buffers of integers go: below the smallest size that none of them reached."""
     sizes = dict(_named_sizes(inferred, text))
     for name, kind in cases[0]["signature"].items():
-        ranges = [one["arguments"][name]["range"] for one in cases if kind in _INDICES]
+        ranges = [case["arguments"][name]["range"] for case in cases if kind in _INDICES]
         if not ranges or None in ranges:
             continue
-        low, highs = min(one[0] for one in ranges), [one[1] for one in ranges]
+        low, highs = min(span[0] for span in ranges), [span[1] for span in ranges]
         ends = [
             (sum(values) + more, size if not more else f"{size} + 1")
             for size, values in sizes.items()
@@ -162,13 +164,13 @@ def _value_ranges(
 def _named_sizes(cases: Sequence[InferenceCase], text: str) -> Iterator[tuple[str, Values]]:
     """Yield scalars and sizes of a contract with their values in the cases."""
     for name in cases[0].scalars:
-        yield name, tuple(one.scalars[name] for one in cases)
+        yield name, tuple(case.scalars[name] for case in cases)
     head = text.splitlines()[0].split()
     declared = head[1:] if head[0] == "sizes" else []
     for buffer, first in cases[0].buffers.items():
         for axis in range(len(first.shape)):
             if f"{buffer}_{axis}" in declared:
-                yield f"{buffer}_{axis}", tuple(one.buffers[buffer].shape[axis] for one in cases)
+                yield f"{buffer}_{axis}", tuple(case.buffers[buffer].shape[axis] for case in cases)
 
 
 def plan_guess(contract: TestedContract) -> dict[str, Any]:

@@ -40,16 +40,16 @@ def constexpr_value(
 @cache
 def flags(node: ast.FunctionDef) -> set[str]:
     """Return the names used as bare conditions: `if NAME`, `not NAME`, `NAME and ...`."""
-    found: set[str] = set()
+    names: set[str] = set()
     for inner in ast.walk(node):
         match inner:
             case ast.If(test=test) | ast.IfExp(test=test):
-                found |= _names([test])
+                names |= _names([test])
             case ast.BoolOp(values=values):
-                found |= _names(values)
+                names |= _names(values)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                found |= _names([operand])
-    return found
+                names |= _names([operand])
+    return names
 
 
 def _names(nodes: list[ast.expr]) -> set[str]:
@@ -58,14 +58,14 @@ def _names(nodes: list[ast.expr]) -> set[str]:
 
 @cache
 def _compared_strings(node: ast.FunctionDef, name: str) -> list[str]:
-    found = []
+    strings = []
     for inner in ast.walk(node):
         if isinstance(inner, ast.Compare) and name in _names([inner.left, *inner.comparators]):
             sides = [inner.left, *inner.comparators]
-            found += [
+            strings += [
                 s.value for s in sides if isinstance(s, ast.Constant) and type(s.value) is str
             ]
-    return found
+    return strings
 
 
 @cache

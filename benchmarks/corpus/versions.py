@@ -61,15 +61,15 @@ def main() -> None:
     parser.add_argument("--package", action="append", help="only these packages")
     parser.add_argument("--target", action="append", help="default: cuda:80 and hip:gfx950")
     parser.add_argument("--triton", action="append", help="default: 3.6.0, 3.7.1, 3.8.0, 3.9.0")
-    given = parser.parse_args()
-    tritons = given.triton or ["3.6.0", "3.7.1", "3.8.0", "3.9.0"]
-    targets = given.target or ["cuda:80", "hip:gfx950"]
-    with httpx.Client(base_url=given.url, timeout=400) as client:
+    arguments = parser.parse_args()
+    tritons = arguments.triton or ["3.6.0", "3.7.1", "3.8.0", "3.9.0"]
+    targets = arguments.target or ["cuda:80", "hip:gfx950"]
+    with httpx.Client(base_url=arguments.url, timeout=400) as client:
         bodies = [
             body
             for package in PACKAGES
-            if package.name in (given.package or [package.name])
-            for body in _bodies(client, package.name, given.most)
+            if package.name in (arguments.package or [package.name])
+            for body in _bodies(client, package.name, arguments.most)
         ]
         print(f"{len(bodies)} kernels are accepted by the default Triton", flush=True)
 
@@ -77,9 +77,9 @@ def main() -> None:
             return list(_changes(client, body, targets, tritons))
 
         with ThreadPoolExecutor(AT_ONCE) as threads:
-            found = [change for one in threads.map(changes, bodies) for change in one]
-    found.sort(key=lambda change: -change.growth)
-    for change in found[:SHOWN]:
+            all_changes = [change for of_body in threads.map(changes, bodies) for change in of_body]
+    all_changes.sort(key=lambda change: -change.growth)
+    for change in all_changes[:SHOWN]:
         print(f"{change.growth:.2f} {change.kernel} {change.target} {change.triton}")
         print(f"     {change.before}\n     {change.after}")
 

@@ -42,12 +42,12 @@ class Service:
     async def ask(self, body: Body, verdict: str = "passed") -> Body:
         """Return the finished launch of `body`. Raises WrongVerdict."""
         launch = await self.launch(body)
-        found = {launch.get("verdict")} | {one["verdict"] for one in launch.get("cases") or []}
-        if found - {None} != {verdict}:
+        verdicts = {launch.get("verdict")} | {case["verdict"] for case in launch.get("cases") or []}
+        if verdicts - {None} != {verdict}:
             reported = {
                 name: launch.get(name) for name in ("problem", "detail", "findings", "outputs")
             }
-            raise WrongVerdict(f"{found} instead of {verdict}: {str(reported)[:3000]}")
+            raise WrongVerdict(f"{verdicts} instead of {verdict}: {str(reported)[:3000]}")
         return launch
 
     async def timed_ms(self, body: Body, verdict: str = "passed") -> float:

@@ -61,7 +61,8 @@ def tuned(request: dict[str, Any]) -> dict[str, Any]:
 
     size, winner = request["size"], request["winner"]
     tuner = triton.autotune(
-        configs=[config_of(one) for one in request["configurations"]], key=["M", "N", "K"]
+        configs=[config_of(configuration) for configuration in request["configurations"]],
+        key=["M", "N", "K"],
     )(the_kernel())
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in "ab")
     c = torch.empty_like(a)

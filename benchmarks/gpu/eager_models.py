@@ -45,21 +45,21 @@ def outcome(model: dict[str, Any], repeats: int) -> dict[str, Any]:
     """Return the result of one model, or the error; an illegal access ends the process."""
     begun = time.monotonic()
     torch.cuda.reset_peak_memory_stats()
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     try:
         with torch.no_grad():
-            found |= judged(model)
-            found["peak_bytes"] = torch.cuda.max_memory_allocated()
+            result |= judged(model)
+            result["peak_bytes"] = torch.cuda.max_memory_allocated()
             if repeats:
                 made = loaded(model["source"], model["class"], model)
-                found |= timed(*made, repeats)
-                found["kernels_us"] = kernels_us(*made)
+                result |= timed(*made, repeats)
+                result["kernels_us"] = kernels_us(*made)
     except Exception as error:
         if isinstance(error, torch.AcceleratorError):
             raise
-        found["error"] = f"{type(error).__name__}: {error}"[:500]
-        found["where"] = traceback.format_exc(limit=-1)[:300]
-    return found | {"wall_s": round(time.monotonic() - begun, 2)}
+        result["error"] = f"{type(error).__name__}: {error}"[:500]
+        result["where"] = traceback.format_exc(limit=-1)[:300]
+    return result | {"wall_s": round(time.monotonic() - begun, 2)}
 
 
 def loaded(source: str, name: str, model: dict[str, Any]) -> Loaded:
@@ -67,9 +67,9 @@ def loaded(source: str, name: str, model: dict[str, Any]) -> Loaded:
     names = executed(source, name)
     makers = executed(model["reference"], "reference") if model["reference"] else names
     torch.manual_seed(SEED)
-    given = makers["get_init_inputs"]()
+    init_inputs = makers["get_init_inputs"]()
     torch.manual_seed(SEED)
-    made = names[name](*given).cuda()
+    made = names[name](*init_inputs).cuda()
     torch.manual_seed(SEED)
     inputs = [
         each.cuda() if isinstance(each, torch.Tensor) else each for each in makers["get_inputs"]()
@@ -97,9 +97,9 @@ def judged(model: dict[str, Any]) -> dict[str, Any]:
     reference, inputs = loaded(model["reference"], "Model", model)
     expected = list(tensors(reference(*inputs)))
     same = len(outputs) == len(expected) and all(
-        one.shape == two.shape
-        and torch.allclose(one.float(), two.float(), rtol=TOLERANCE, atol=TOLERANCE)
-        for one, two in zip(outputs, expected, strict=True)
+        output.shape == wanted.shape
+        and torch.allclose(output.float(), wanted.float(), rtol=TOLERANCE, atol=TOLERANCE)
+        for output, wanted in zip(outputs, expected, strict=True)
     )
     return {"agrees": same}
 
@@ -129,16 +129,16 @@ def timed(model: Callable[..., Any], inputs: list[Any], repeats: int) -> dict[st
     def call() -> None:
         model(*inputs)
 
-    found = {}
+    medians = {}
     ways: list[tuple[str, int, Callable[[], object]]] = [
         ("gated", GATE_CYCLES, call), ("plain", 0, call)]  # fmt: skip
     if (graph := captured(call)) is not None:
         ways.append(("graph", GATE_CYCLES, graph.replay))
     for name, cycles, queue in ways:
         times = [timed_once(queue, flushed, cycles) for _ in range(repeats)]
-        found[f"{name}_us"] = statistics.median(times)
-        found[f"{name}_spread"] = statistics.stdev(times) / found[f"{name}_us"]
-    return found
+        medians[f"{name}_us"] = statistics.median(times)
+        medians[f"{name}_spread"] = statistics.stdev(times) / medians[f"{name}_us"]
+    return medians
 
 
 def timed_once(queue: Callable[[], object], flushed: torch.Tensor, cycles: int) -> float:

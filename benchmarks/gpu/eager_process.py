@@ -18,17 +18,17 @@ class EagerProcess:
 
     def reported(self, models: Sequence[dict[str, Any]], repeats: int) -> dict[str, dict[str, Any]]:
         """Return the results of eager_models.py by name; continue after a model that ends it."""
-        found: dict[str, dict[str, Any]] = {}
+        results: dict[str, dict[str, Any]] = {}
         left = list(models)
         while left and (seconds := self._until - time.monotonic()) > 0:
             output = self._output({"models": left, "repeats": repeats, "limit_s": seconds}, seconds)
             new = [json.loads(line) for line in output.splitlines() if line.startswith('{"name"')]
-            found |= {one["name"]: one for one in new}
+            results |= {result["name"]: result for result in new}
             left = left[len(new) :]
             if left and self._until > time.monotonic():
-                found[left[0]["name"]] = {"error": "it ended the process"}
+                results[left[0]["name"]] = {"error": "it ended the process"}
                 left = left[1:]
-        return found
+        return results
 
     @staticmethod
     def _output(request: dict[str, Any], seconds: float) -> str:

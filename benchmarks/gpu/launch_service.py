@@ -59,7 +59,7 @@ async def _latency(service: Service) -> list[Line]:
     p50 = statistics.median(times)
     p95 = statistics.quantiles(times, n=20)[-1]
     timings = {
-        name: round(statistics.median(one["timings_ms"][name] for one in launches), 1)
+        name: round(statistics.median(launch["timings_ms"][name] for launch in launches), 1)
         for name in launches[0]["timings_ms"]
     }
     note = f"p95 {p95:.1f} ms; timings_ms {timings}"
@@ -142,8 +142,8 @@ async def run(asked: argparse.Namespace, tritond: Sequence["subprocess.Popen[byt
 
 def _commit() -> str:
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
+    described = subprocess.run(command, capture_output=True, text=True, check=False)
+    return described.stdout.strip() or "unknown"
 
 
 async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:

@@ -48,25 +48,25 @@ def _kib_of(path: Path, name: str) -> int:
 
 def _below(root: int) -> list[tuple[int, str]]:
     """Return the current descendants of a process with their kinds."""
-    found: list[tuple[int, str]] = []
+    descendants: list[tuple[int, str]] = []
     for pid in _children(root):
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace") + "\0"
         except OSError:
             continue  # it has ended meanwhile
         kind = next((kind for part, kind in _KINDS if part in command), "other")
-        found += [(pid, kind), *_below(pid)]
-    return found
+        descendants += [(pid, kind), *_below(pid)]
+    return descendants
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            found += map(int, listed.read_text().split())
+            children += map(int, listed.read_text().split())
         except OSError:
             continue
-    return found
+    return children
 
 
 def _stat(pid: int) -> list[str]:

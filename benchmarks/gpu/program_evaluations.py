@@ -56,34 +56,36 @@ class PostedModel:
 
 def samples(small: bool = False) -> list[PostedModel]:
     """Return the eight programs of `benchmarks/kernels/programs`."""
-    found = []
+    models = []
     for path in sorted(SAMPLES.glob("*.py")):
         text = path.read_text()
         for size, smaller in SMALLER if small else ():
             text = text.replace(size, smaller)
-        found.append(PostedModel(path.stem, text, NEW, text))
-    return found
+        models.append(PostedModel(path.stem, text, NEW, text))
+    return models
 
 
 def kernelbench(folder: Path) -> list[PostedModel]:
     """Return the references of levels 1 to 3 against themselves, with mixed levels."""
-    found = []
+    models = []
     for path in folder.glob("KernelBench/level[123]/*.py"):
         text, number = path.read_text(), int(path.stem.partition("_")[0])
         name = f"{path.parent.name}/{path.stem}"
-        found.append((number * (2 if "level3" in name else 1), PostedModel(name, text, OLD, text)))
-    return [model for _, model in sorted(found, key=lambda one: (one[0], one[1].name))]
+        models.append((number * (2 if "level3" in name else 1), PostedModel(name, text, OLD, text)))
+    return [
+        model for _, model in sorted(models, key=lambda numbered: (numbered[0], numbered[1].name))
+    ]
 
 
 def pairs(folder: Path) -> list[PostedModel]:
     """Return each `<name>.py` with a `ModelNew` and its `<name>_reference.py`."""
-    found = []
+    models = []
     for path in sorted(folder.glob("*.py")):
         reference = path.with_name(f"{path.stem}_reference.py")
         if reference.exists():
             model = PostedModel(path.stem, path.read_text(), NEW, reference.read_text())
-            found.append(model)
-    return found
+            models.append(model)
+    return models
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,12 @@ class Evaluated:
         """The findings of a program that did not pass."""
         problem = self.program.get("problem") or {}
         findings = self.program.get("findings") or []
-        reported = [f"{one['kind']} at {one['line']}: {one['message']}" for one in findings[:2]]
-        said = problem.get("detail") or self.program.get("detail") or "; ".join(reported)
-        return " ".join(str(said).split())[:240]
+        reported = [
+            f"{finding['kind']} at {finding['line']}: {finding['message']}"
+            for finding in findings[:2]
+        ]
+        text = problem.get("detail") or self.program.get("detail") or "; ".join(reported)
+        return " ".join(str(text).split())[:240]
 
     @property
     def flags(self) -> list[str]:
@@ -122,8 +127,8 @@ class Evaluated:
 
     def median_us(self, of_reference: bool = False) -> float | None:
         """Return the median of the whole program, None if it was not timed."""
-        found = (self.program.get("reference") or {}) if of_reference else self.program
-        timing = found.get("timing")
+        timed = (self.program.get("reference") or {}) if of_reference else self.program
+        timing = timed.get("timing")
         return timing["median_us"] if timing else None
 
 

@@ -68,7 +68,7 @@ class Run:
     asked: argparse.Namespace
     evaluator: Evaluator
     until: float
-    found: dict[str, Evaluated] = field(default_factory=dict)
+    evaluated: dict[str, Evaluated] = field(default_factory=dict)
     """By sample."""
     eager: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Eager torch's results for them."""
@@ -90,7 +90,7 @@ class Run:
 async def evaluate_samples(run: Run) -> None:
     """Evaluate each sample once; all must pass."""
     for model in samples(run.asked.cpu):
-        evaluated = run.found[model.name] = await run.evaluator.evaluate(model)
+        evaluated = run.evaluated[model.name] = await run.evaluator.evaluate(model)
         run.keep("samples", evaluated)
         if evaluated.outcome != "passed":
             print(f"NOT PASSED {model.name}: {evaluated.outcome}: {evaluated.why}", flush=True)
@@ -109,7 +109,9 @@ async def rate(run: Run) -> None:
     ):
         asked = [known[at % len(known)] for at in range(evaluations)]
         begun = time.monotonic()
-        ended = [one async for one in run.evaluator.all(asked, CALLERS, run.until, seeds)]
+        ended = [
+            evaluated async for evaluated in run.evaluator.all(asked, CALLERS, run.until, seeds)
+        ]
         if ended:
             per_s = len(ended) / (time.monotonic() - begun)
             lines.append(Line(name, per_s, "/s", bar, at_least=True, note=in_words(ended)))
@@ -120,11 +122,11 @@ async def rate(run: Run) -> None:
 
 def in_words(ended: Sequence[Evaluated]) -> str:
     """Return the counts of outcomes and the time of each."""
-    walls, stages = sorted(one.wall_s for one in ended), Counter[str]()
-    for one in ended:
-        stages.update(one.program.get("timings_ms") or {})
+    walls, stages = sorted(evaluated.wall_s for evaluated in ended), Counter[str]()
+    for evaluated in ended:
+        stages.update(evaluated.program.get("timings_ms") or {})
     mean = {stage: round(ms / len(ended)) for stage, ms in stages.items()}
-    outcomes = dict(Counter(one.outcome for one in ended))
+    outcomes = dict(Counter(evaluated.outcome for evaluated in ended))
     return f"{outcomes}; p50 {1000 * walls[len(walls) // 2]:.0f} ms; mean timings_ms {mean}"
 
 
@@ -163,73 +165,77 @@ async def references(run: Run) -> None:
 def samples_in(run: Run, eager: EagerProcess) -> dict[str, dict[str, Any]]:
     """Return eager torch's results for the samples and their references, cached."""
     if not run.eager:
-        known = [found.model for found in run.found.values()]
+        known = [evaluated.model for evaluated in run.evaluated.values()]
         references = [
-            PostedModel(f"{one.name} (Model)", one.source, {"class": "Model"}, "") for one in known
+            PostedModel(f"{model.name} (Model)", model.source, {"class": "Model"}, "")
+            for model in known
         ]
         run.eager |= eager.reported(
-            [one.eager() for one in [*known, *references]], EAGER_ITERATIONS
+            [model.eager() for model in [*known, *references]], EAGER_ITERATIONS
         )
     return run.eager
 
 
-def medians_beside_eager(run: Run, eager: EagerProcess) -> None:
+def compare_medians(run: Run, eager: EagerProcess) -> None:
     """Print the medians of the samples and their references, and those of eager torch."""
     reported = samples_in(run, eager)
     lines = []
-    for name, found in run.found.items():
+    for name, evaluated in run.evaluated.items():
         for label, is_reference in ((name, False), (f"{name} (Model)", True)):
-            ours, beside = found.median_us(is_reference), reported.get(label, {})
-            if ours is None or "gated_us" not in beside:
-                print(f"{label}: nothing to compare: {ours}, {beside}", flush=True)
+            ours, of_eager = evaluated.median_us(is_reference), reported.get(label, {})
+            if ours is None or "gated_us" not in of_eager:
+                print(f"{label}: nothing to compare: {ours}, {of_eager}", flush=True)
             else:
-                lines += beside_eager(label, ours, beside, f"by {found.method}")
+                lines += eager_lines(label, ours, of_eager, f"by {evaluated.method}")
     show(lines)
 
 
-def beside_eager(label: str, ours: float, beside: dict[str, Any], method: str) -> list[Line]:
+def eager_lines(label: str, ours: float, of_eager: dict[str, Any], method: str) -> list[Line]:
     """Return the difference between a median and eager torch's, op by op and as a graph."""
     lines = []
     for name, key in (("eager", "gated_us"), ("eager as a graph", "graph_us")):
-        if key in beside:
-            apart = 100 * abs(ours / beside[key] - 1)
-            note = f"{ours:.2f} us ({method}), {name} {beside[key]:.2f} us, "
-            note += f"not gated {beside['plain_us']:.2f} us"
+        if key in of_eager:
+            apart = 100 * abs(ours / of_eager[key] - 1)
+            note = f"{ours:.2f} us ({method}), {name} {of_eager[key]:.2f} us, "
+            note += f"not gated {of_eager['plain_us']:.2f} us"
             what = f"{label}: median compared with {name}"
             lines.append(Line(what, apart, "%", WITHIN_PERCENT, note=note))
     return lines
 
 
-def coverage_beside_profiler(run: Run, eager: EagerProcess) -> None:
+def compare_coverage(run: Run, eager: EagerProcess) -> None:
     """Print the coverage of each sample, and the profiler's value."""
     reported = samples_in(run, eager)
     lines = []
-    for name, found in run.found.items():
-        kernels_us, ours = reported.get(name, {}).get("kernels_us"), found.program.get("coverage")
+    for name, evaluated in run.evaluated.items():
+        kernels_us, ours = (
+            reported.get(name, {}).get("kernels_us"),
+            evaluated.program.get("coverage"),
+        )
         if not kernels_us or ours is None:
             print(f"{name}: no coverage to compare: {ours}, {kernels_us}", flush=True)
             continue
         own_us = sum(
-            us for kernel, us in kernels_us.items() if f"def {kernel}(" in found.model.source
+            us for kernel, us in kernels_us.items() if f"def {kernel}(" in evaluated.model.source
         )
-        beside = own_us / sum(kernels_us.values())
-        note = f"{100 * ours:.1f} %, by the profiler {100 * beside:.1f} %"
+        by_profiler = own_us / sum(kernels_us.values())
+        note = f"{100 * ours:.1f} %, by the profiler {100 * by_profiler:.1f} %"
         label = f"{name}: coverage, points apart"
-        lines.append(Line(label, 100 * abs(ours - beside), "%", WITHIN_PERCENT, note=note))
+        lines.append(Line(label, 100 * abs(ours - by_profiler), "%", WITHIN_PERCENT, note=note))
     show(lines)
 
 
-def models_beside_eager(run: Run, eager: EagerProcess) -> None:
+def compare_models(run: Run, eager: EagerProcess) -> None:
     """Print the results of each public program, and those of eager torch."""
-    reported = eager.reported([found.model.eager() for found in run.models], 10)
+    reported = eager.reported([evaluated.model.eager() for evaluated in run.models], 10)
     print("| program | verdict | flags | speed-up | coverage | eager within 0.01 | why |")
     print("|---|---|---|---|---|---|---|")
-    for found in sorted(run.models, key=lambda one: one.model.name not in READ):
-        beside, program = reported.get(found.model.name, {}), found.program
-        agrees = beside.get("error") or beside.get("agrees")
-        print(f"| {found.model.name} | {found.outcome} | {', '.join(found.flags)} | "
+    for evaluated in sorted(run.models, key=lambda evaluated: evaluated.model.name not in READ):
+        of_eager, program = reported.get(evaluated.model.name, {}), evaluated.program
+        agrees = of_eager.get("error") or of_eager.get("agrees")
+        print(f"| {evaluated.model.name} | {evaluated.outcome} | {', '.join(evaluated.flags)} | "
               f"{program.get('speedup')} | {program.get('coverage')} | {str(agrees)[:80]} | "
-              f"{found.why[:160]} |", flush=True)  # fmt: skip
+              f"{evaluated.why[:160]} |", flush=True)  # fmt: skip
 
 
 PARTS: dict[str, Callable[[Run], Coroutine[Any, Any, None]] | None] = {
@@ -237,9 +243,9 @@ PARTS: dict[str, Callable[[Run], Coroutine[Any, Any, None]] | None] = {
 }  # fmt: skip
 NO_CORPUS = "medians,coverage,rate"
 AFTERWARDS = {
-    "medians": medians_beside_eager,
-    "coverage": coverage_beside_profiler,
-    "models": models_beside_eager,
+    "medians": compare_medians,
+    "coverage": compare_coverage,
+    "models": compare_models,
 }
 """Parts that need the GPU for another process, after tritond has ended."""
 

@@ -117,19 +117,19 @@ async def load(service: Service, kinds: Sequence[Kind], soak: Soak, until: float
             soak.wrong.append(f"{kind.name}: no answer ({error!r})")
             await asyncio.sleep(1)
             continue
-        found = verdicts_of(answer)
-        soak.verdicts[kind.name, "+".join(sorted(found))] += 1
-        if found != {kind.verdict}:
+        verdicts = verdicts_of(answer)
+        soak.verdicts[kind.name, "+".join(sorted(verdicts))] += 1
+        if verdicts != {kind.verdict}:
             reported = {name: answer.get(name) for name in ("id", "problem", "findings", "outputs")}
-            soak.wrong.append(f"{kind.name}: {found}, not {kind.verdict}: {str(reported)[:600]}")
+            soak.wrong.append(f"{kind.name}: {verdicts}, not {kind.verdict}: {str(reported)[:600]}")
 
 
 def verdicts_of(launch: Body) -> set[str]:
     """Return every verdict of a launch, or its state if it has none."""
     cases = launch.get("cases") or [launch]
     return {
-        str(one.get("verdict") or (one.get("problem") or {}).get("slug") or launch.get("state"))
-        for one in cases
+        str(case.get("verdict") or (case.get("problem") or {}).get("slug") or launch.get("state"))
+        for case in cases
     }
 
 

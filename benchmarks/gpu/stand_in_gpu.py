@@ -64,8 +64,8 @@ class Behaviour:
 
 def behaviours() -> dict[str, Behaviour]:
     """Return the behaviours from the environment, by programs and threads."""
-    given = json.loads(os.environ.get(BEHAVIOURS, "{}"))
-    return {name: Behaviour(**one) for name, one in given.items()}
+    by_shape = json.loads(os.environ.get(BEHAVIOURS, "{}"))
+    return {name: Behaviour(**members) for name, members in by_shape.items()}
 
 
 class MadeUpTimes:
@@ -159,7 +159,9 @@ def _outputs(entry: str, order: frame.Frame) -> dict[str, bytes]:
     """Compute and return the outputs of the kernel `entry`."""
     memory = materialise(order.header["allocations"], order.header["arguments"], order.body)
     shapes = {name: item.get("shape") for name, item in order.header["arguments"].items()}
-    of = {one.name: one.memory.reshape(shapes[one.name]) for one in memory}
+    of = {
+        allocation.name: allocation.memory.reshape(shapes[allocation.name]) for allocation in memory
+    }
     if entry.startswith("matmul"):
         return {
             "c_ptr": (of["a_ptr"].astype("f4") @ of["b_ptr"].astype("f4")).astype("f2").tobytes()

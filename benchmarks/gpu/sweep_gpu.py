@@ -69,8 +69,8 @@ class GpuUse:
 
     def percent(self, begin: float, end: float) -> float | None:
         """Return the mean between two instants, None without samples."""
-        said = [percent for at, percent in self.samples if begin <= at <= end]
-        return statistics.fmean(said) if said else None
+        percents = [percent for at, percent in self.samples if begin <= at <= end]
+        return statistics.fmean(percents) if percents else None
 
 
 @contextlib.asynccontextmanager
@@ -257,9 +257,9 @@ async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:
         settings[BEHAVIOURS] = json.dumps(made_up)
         with started(["service"], ["benchmarks.gpu.stand_in_gpu"], **settings) as parts:
             _, winner = await measure(asked, parts)
-    found = values_of(winner)
-    if {found["BLOCK_M"], found["BLOCK_N"]} != {64, 128} or found["num_warps"] != 8:
-        raise NoWinner(f"{found} won, but the stand-in's best is another one")
+    values = values_of(winner)
+    if {values["BLOCK_M"], values["BLOCK_N"]} != {64, 128} or values["num_warps"] != 8:
+        raise NoWinner(f"{values} won, but the stand-in's best is another one")
 
 
 def main() -> int:

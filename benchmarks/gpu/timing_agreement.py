@@ -100,7 +100,7 @@ class Case:
 
 
 def _flat(kernel: Any, name: str, count: int, kind: torch.dtype, inputs: str) -> Case:
-    tensors = [(one, [count], kind) for one in (*inputs.split(), "out")]
+    tensors = [(tensor, [count], kind) for tensor in (*inputs.split(), "out")]
     return Case(name, kernel, (triton.cdiv(count, 1024),), tensors, {"n": count}, {"BLOCK": 1024})
 
 
@@ -192,7 +192,7 @@ class Prepared:
                 self.call()
             torch.cuda.synchronize()
         name = self.job.abi.entry
-        times = [one.device_time for one in profiler.events() if one.name == name]
+        times = [event.device_time for event in profiler.events() if event.name == name]
         return statistics.median(times)
 
 
@@ -202,23 +202,25 @@ async def compare(prepared: list[Prepared]) -> None:
     launchers = Launchers([0], command, LauncherSettings(spares=1))
     await launchers.start()
 
-    async def ours(one: Prepared, isolation: Isolation = "caller") -> dict[str, Any]:
+    async def ours(prepared_case: Prepared, isolation: Isolation = "caller") -> dict[str, Any]:
         outcome = await launchers.run(
-            0, one.job, caller="benchmark", isolation=isolation, deadline_s=30.0
+            0, prepared_case.job, caller="benchmark", isolation=isolation, deadline_s=30.0
         )
         if outcome.ending is not LaunchEnding.OK or outcome.result is None:
-            raise RuntimeError(f"{one.case.name}: {outcome.detail}")
+            raise RuntimeError(f"{prepared_case.case.name}: {outcome.detail}")
         timing: dict[str, Any] = outcome.result["timing"]
         return timing
 
     try:
         ceilings = launchers.devices[0].ceilings
         overhead_us = ceilings.launch_us if ceilings is not None else 0.0
-        show_medians(prepared, [await ours(one) for one in prepared], overhead_us)
+        show_medians(
+            prepared, [await ours(prepared_case) for prepared_case in prepared], overhead_us
+        )
         runs: list[list[dict[str, Any]]] = [[] for _ in prepared]
         for _ in range(2 * PAIRS):
-            for one, found in zip(prepared, runs, strict=True):
-                found.append(await ours(one))
+            for prepared_case, timings in zip(prepared, runs, strict=True):
+                timings.append(await ours(prepared_case))
         show_pairs(prepared, runs)
     finally:
         await launchers.close()
@@ -230,31 +232,31 @@ def show_medians(
     """Compare like with like: do_bench uses events, CUPTI reports kernel times."""
     print(f"overhead_us: {overhead_us:.2f}", flush=True)
     rows = []
-    for one, timing in zip(prepared, timings, strict=True):
+    for prepared_case, timing in zip(prepared, timings, strict=True):
         median = timing["median_us"]
         own = median - overhead_us
-        bar = BAR if one.case in CASES else float("inf")
+        bar = BAR if prepared_case.case in CASES else float("inf")
         for name, reported, other in (
-            ("median_us and do_bench", median, one.do_bench_us()),
-            ("median_us - overhead_us and CUPTI", own, cupti := one.cupti_us()),
+            ("median_us and do_bench", median, prepared_case.do_bench_us()),
+            ("median_us - overhead_us and CUPTI", own, cupti := prepared_case.cupti_us()),
             ("median_us and CUPTI", median, cupti),
         ):
             ratio = max(reported / other, other / reported)
-            label = f"{one.case.name}: {name} ({reported - other:+.2f} us)"
+            label = f"{prepared_case.case.name}: {name} ({reported - other:+.2f} us)"
             rows.append(Row(label, f"{reported:.2f} us", f"{other:.2f} us", ratio, bar))
     show(rows)
 
 
 def show_pairs(prepared: list[Prepared], runs: list[list[dict[str, Any]]]) -> None:
     rows = []
-    for one, found in zip(prepared, runs, strict=True):
-        pairs = list(zip(found[::2], found[1::2], strict=True))
+    for prepared_case, timings in zip(prepared, runs, strict=True):
+        pairs = list(zip(timings[::2], timings[1::2], strict=True))
         share = sum(map(agrees, pairs)) / len(pairs)
-        medians = [timing["median_us"] for timing in found]
+        medians = [timing["median_us"] for timing in timings]
         middle = statistics.median(medians)
-        low, high = found[0]["interval_us"]
+        low, high = timings[0]["interval_us"]
         spread = statistics.stdev(medians) / middle
-        label = f"{one.case.name}: {PAIRS} pairs agree ({found[0]['repeats']} repeats)"
+        label = f"{prepared_case.case.name}: {PAIRS} pairs agree ({timings[0]['repeats']} repeats)"
         reported = f"{low:.2f} to {high:.2f} us"
         rows.append(
             Row(label, reported, f"medians {spread:.2%} std", share, AGREEING, at_least=True)
@@ -264,10 +266,10 @@ def show_pairs(prepared: list[Prepared], runs: list[list[dict[str, Any]]]) -> No
 
 def agrees(pair: tuple[dict[str, Any], dict[str, Any]]) -> bool:
     """Return True if each run's median is within the other's interval."""
-    one, two = pair
+    a, b = pair
     return all(
         first["interval_us"][0] <= second["median_us"] <= first["interval_us"][1]
-        for first, second in ((one, two), (two, one))
+        for first, second in ((a, b), (b, a))
     )
 
 

@@ -41,23 +41,25 @@ def main() -> None:
     parser.add_argument("--timeout-s", type=float, default=120, help="of each run")
     parser.add_argument("--record-only", action="store_true", help="stop after the tape")
     parser.add_argument("--url", help="URL of a service; default: start one")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     programs = [
-        each for each in SUITES[given.suite](given.folder) if (given.only or "") in each.name
+        each
+        for each in SUITES[arguments.suite](arguments.folder)
+        if (arguments.only or "") in each.name
     ]
-    if given.most is not None:
-        programs = programs[:: max(1, len(programs) // given.most)][: given.most]
-    if given.suite == "kernelbench" and not given.full_sizes:
+    if arguments.most is not None:
+        programs = programs[:: max(1, len(programs) // arguments.most)][: arguments.most]
+    if arguments.suite == "kernelbench" and not arguments.full_sizes:
         programs = [_smaller(program) for program in programs]
-    form = "tapes" if given.record_only else "replays"
-    outcomes = Outcomes(CACHE / f"{given.suite}-{form}.jsonl")
-    if given.url is not None:
-        _go_over(given, programs, outcomes, given.url)
+    form = "tapes" if arguments.record_only else "replays"
+    outcomes = Outcomes(CACHE / f"{arguments.suite}-{form}.jsonl")
+    if arguments.url is not None:
+        _go_over(arguments, programs, outcomes, arguments.url)
     else:
         with Deployment() as deployment:
             url = f"http://127.0.0.1:{deployment.serve().port}"
-            _go_over(given, programs, outcomes, url)
-    show(given.suite, [outcomes.found[program.name] for program in programs])
+            _go_over(arguments, programs, outcomes, url)
+    show(arguments.suite, [outcomes.by_name[program.name] for program in programs])
 
 
 class Outcomes:
@@ -67,13 +69,13 @@ class Outcomes:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         lines = path.read_text().splitlines() if path.exists() else []
-        self.found: dict[str, dict[str, Any]] = {
+        self.by_name: dict[str, dict[str, Any]] = {
             outcome["name"]: outcome for outcome in map(json.loads, lines)
         }
 
     def add(self, outcome: dict[str, Any]) -> None:
         """Store one outcome."""
-        self.found[outcome["name"]] = outcome
+        self.by_name[outcome["name"]] = outcome
         with self._path.open("a") as file:
             file.write(json.dumps(outcome) + "\n")
 
@@ -85,15 +87,15 @@ def _smaller(program: SuiteProgram) -> SuiteProgram:
 
 
 def _go_over(
-    given: argparse.Namespace, programs: list[SuiteProgram], outcomes: Outcomes, url: str
+    arguments: argparse.Namespace, programs: list[SuiteProgram], outcomes: Outcomes, url: str
 ) -> None:
     with httpx.Client(base_url=url, timeout=WAIT_S + 30) as client:
         _wait_for_recording(client)
 
         def take(program: SuiteProgram) -> None:
-            if program.name not in outcomes.found:
-                body = program.body(given.timeout_s)
-                if given.record_only:
+            if program.name not in outcomes.by_name:
+                body = program.body(arguments.timeout_s)
+                if arguments.record_only:
                     body = {**body, "stop_after": "tape"}
                     if program.reference == program.source:
                         del body["reference"]  # a script makes its own inputs

@@ -25,13 +25,13 @@ _MAX_BYTES = 8 << 30
 
 def reduced(text: str, kept: Path) -> tuple[str, int | None]:
     """Return `text` with smaller numbers, and the bound; the file `kept` caches results."""
-    found = json.loads(kept.read_text()) if kept.exists() else None
-    if found is None:
-        found = _smallest(text)
+    sizes = json.loads(kept.read_text()) if kept.exists() else None
+    if sizes is None:
+        sizes = _smallest(text)
         kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(found))
-    bound = found["bound"]
-    return (text if bound is None else bounded(text, bound, found["batch"])), bound
+        kept.write_text(json.dumps(sizes))
+    bound = sizes["bound"]
+    return (text if bound is None else bounded(text, bound, sizes["batch"])), bound
 
 
 def bounded(text: str, bound: int, batch: int) -> str:

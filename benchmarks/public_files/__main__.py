@@ -38,16 +38,16 @@ def main() -> None:
     parser.add_argument("--package", action="append", help="only these packages")
     parser.add_argument("--seed", type=int, default=0, help="of the order of files")
     parser.add_argument("--as", dest="run", help="the run to continue; otherwise the commit")
-    given = parser.parse_args()
-    end = time.monotonic() + 60 * given.minutes
+    arguments = parser.parse_args()
+    end = time.monotonic() + 60 * arguments.minutes
     packages = [
-        unpacked(name, CACHE, CORPUS / "venv/bin/python") for name in given.package or PACKAGES
+        unpacked(name, CACHE, CORPUS / "venv/bin/python") for name in arguments.package or PACKAGES
     ]
-    outcomes = Outcomes(CACHE / "outcomes" / f"{given.run or _commit()}.jsonl")
+    outcomes = Outcomes(CACHE / "outcomes" / f"{arguments.run or _commit()}.jsonl")
     with Deployment() as deployment, DirectCompiler(CORPUS) as direct:
         client = Client(f"http://127.0.0.1:{deployment.serve().port}")
         poster = Poster(client, deployment.worker.pid)
-        for package, files in _turns(packages, given.files, given.seed):
+        for package, files in _turns(packages, arguments.files, arguments.seed):
             if time.monotonic() > end:
                 break
             made = [
@@ -55,7 +55,7 @@ def main() -> None:
                 for path in files
                 if not outcomes.has(package.name, str(path.relative_to(package.root)))
                 for posted in poster.posted(
-                    package.name, package.root, path, given.kernels, given.seed
+                    package.name, package.root, path, arguments.kernels, arguments.seed
                 )
             ]
             for outcome in _compared(package, made, direct):

@@ -61,7 +61,7 @@ class Outcomes:
 
     def has(self, package: str, file: str) -> bool:
         """Return True if a file was posted already."""
-        return any((one.package, one.file) == (package, file) for one in self.all)
+        return any((outcome.package, outcome.file) == (package, file) for outcome in self.all)
 
     def add(self, outcome: Outcome) -> None:
         """Store an outcome."""

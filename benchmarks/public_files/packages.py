@@ -43,10 +43,10 @@ class PublicPackage:
 
     def files(self, seed: int) -> list[Path]:
         """Return its files with a kernel in a random order, but the same for the same seed."""
-        found = [path for path in sorted(self.root.rglob("*.py")) if _has_kernel(path)]
-        found = [path for path in found if not _FOREIGN.search(str(path.relative_to(self.root)))]
-        random.Random(seed).shuffle(found)
-        return found
+        paths = [path for path in sorted(self.root.rglob("*.py")) if _has_kernel(path)]
+        paths = [path for path in paths if not _FOREIGN.search(str(path.relative_to(self.root)))]
+        random.Random(seed).shuffle(paths)
+        return paths
 
 
 def unpacked(name: str, cache: Path, python: Path) -> PublicPackage:
@@ -57,7 +57,10 @@ def unpacked(name: str, cache: Path, python: Path) -> PublicPackage:
     root = cache / name / "site-packages"
     version = cache / name / "version"
     if not version.exists():
-        versions = [_install(one, cache / name, python) for one in TOGETHER.get(name, (name,))]
+        versions = [
+            _install(distribution, cache / name, python)
+            for distribution in TOGETHER.get(name, (name,))
+        ]
         version.write_text(versions[0])
     return PublicPackage(name, version.read_text(), root)
 
@@ -75,7 +78,9 @@ def _install(name: str, folder: Path, python: Path) -> str:
     (archive,) = downloads.iterdir()
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
-            wheel.extractall(root, [one for one in wheel.namelist() if one.endswith(_KEPT)])
+            wheel.extractall(
+                root, [member for member in wheel.namelist() if member.endswith(_KEPT)]
+            )
     else:
         with tarfile.open(archive) as source:
             for member in source.getmembers():

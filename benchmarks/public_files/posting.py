@@ -100,7 +100,7 @@ class Poster:
             if not posted.supply(compilation.problem):
                 break
         assert posted.package is not None
-        guess = {one: members.get(one) or {} for one in _TYPES}
+        guess = {type_: members.get(type_) or {} for type_ in _TYPES}
         guess["module"] = posted.package.module.removesuffix(".__init__")
         return Posted(
             package,
@@ -119,9 +119,9 @@ def _filled(guess: dict[str, Any], compilation: Compilation) -> dict[str, Any]:
     """Return a guess with the constexprs that the service added: heuristics, configurations."""
     known = {**guess["signature"], **guess["constexprs"]}
     added = {
-        one["name"]: one["value"]
-        for one in compilation.parameters
-        if one["name"] not in known and one["role"] == "constexpr"
+        parameter["name"]: parameter["value"]
+        for parameter in compilation.parameters
+        if parameter["name"] not in known and parameter["role"] == "constexpr"
     }
     return {**guess, "constexprs": {**guess["constexprs"], **added}}
 
@@ -130,7 +130,9 @@ def _reason(compilation: Compilation) -> str:
     if compilation.succeeded:
         return ""
     problem = compilation.problem
-    errors = [one for one in compilation.diagnostics if one.severity == "error"]
+    errors = [
+        diagnostic for diagnostic in compilation.diagnostics if diagnostic.severity == "error"
+    ]
     where = f"{errors[0].file}:{errors[0].line}: {errors[0].message}" if errors else ""
     slug = problem.slug if problem is not None else compilation.state
     return f"{slug}: {_line(where or str(problem))}"

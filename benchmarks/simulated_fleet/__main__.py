@@ -106,24 +106,30 @@ def main() -> None:
     parser.add_argument("--callers", type=int, default=100)
     parser.add_argument("--interactive", type=float, default=0.5, help="share of all jobs")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    fleet = Fleet(given.services, given.workers, given.slots, given.callers, given.interactive)
+    arguments = parser.parse_args()
+    fleet = Fleet(
+        arguments.services,
+        arguments.workers,
+        arguments.slots,
+        arguments.callers,
+        arguments.interactive,
+    )
     jobs = [RecordedJob(**job) for job in json.loads(RECORDED.read_text())["jobs"]]
     print(
         "| offered /s | done /s | refused | wait p50 ms | p95 ms | interactive p95 ms "
         "| Valkey us a job | Valkey busy | slots busy | real s |\n" + "|---" * 10 + "|"
     )
-    for rate in given.rates:
-        show(run(partial(measure, fleet, jobs, rate, given.jobs, given.seed)))
+    for rate in arguments.rates:
+        show(run(partial(measure, fleet, jobs, rate, arguments.jobs, arguments.seed)))
 
 
-def show(found: Measured) -> None:
+def show(measured: Measured) -> None:
     """Print one row."""
     print(
-        f"| {found.offered_per_s:.0f} | {found.done_per_s:.0f} | {found.refused} "
-        f"| {found.p50_ms:.1f} | {found.p95_ms:.1f} | {found.interactive_p95_ms:.1f} "
-        f"| {found.cpu_us:.0f} | {found.server_busy:.0%} | {found.slots_busy:.0%} "
-        f"| {found.real_s:.0f} |",
+        f"| {measured.offered_per_s:.0f} | {measured.done_per_s:.0f} | {measured.refused} "
+        f"| {measured.p50_ms:.1f} | {measured.p95_ms:.1f} | {measured.interactive_p95_ms:.1f} "
+        f"| {measured.cpu_us:.0f} | {measured.server_busy:.0%} | {measured.slots_busy:.0%} "
+        f"| {measured.real_s:.0f} |",
         flush=True,
     )
 

@@ -71,9 +71,9 @@ class Flood:
     def finish(self, count: int) -> None:
         """Claim so many jobs, tell an event of each for every recorded one, and finish them."""
         claims = self._sent([0], lambda client: [self._claim(client) for _ in range(count)])
-        found = [(claim[1][1].decode(), int(claim[1][5])) for claim in claims]
+        claimed = [(claim[1][1].decode(), int(claim[1][5])) for claim in claims]
         self._sent(
-            1, lambda client: [self._end(client, *each, next(self._jobs)) for each in found]
+            1, lambda client: [self._end(client, *each, next(self._jobs)) for each in claimed]
         )  # fmt: skip
 
     async def _submit(self, client: StoreClient) -> None:
@@ -121,13 +121,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1_000_000)
     parser.add_argument("--parts", type=int, default=10)
     parser.add_argument("--callers", type=int, default=100)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     (ROOT / ".cache").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="flood-", dir=ROOT / ".cache") as folder:
         valkey = EmbeddedValkey(Path(folder))
         asyncio.run(valkey.start())
         try:
-            _measure(Connection(valkey.url), given.jobs, given.parts, given.callers)
+            _measure(Connection(valkey.url), arguments.jobs, arguments.parts, arguments.callers)
         finally:
             asyncio.run(valkey.stop())
 

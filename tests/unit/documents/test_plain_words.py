@@ -101,8 +101,8 @@ PROSE_IN_PLAIN_WORDS = (
 NO_NAMES = {"beside", "found", "given", "mended", "one", "said"}
 """Words that name nothing: a variable or parameter has the noun for what it holds."""
 NAMES_IN_PLAIN_WORDS = (
-    *("adapters", "client", "compiler", "jobs", "launch", "programs", "proofs", "service"),
-    *("store", "sweeps", "worker"),
+    *("adapters", "benchmarks", "client", "compiler", "jobs", "launch", "programs", "proofs"),
+    *("service", "store", "sweeps", "worker"),
 )
 """Packages without such names; add one when it is."""
 READ_BY_PROGRAMS = [
