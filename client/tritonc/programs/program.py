@@ -229,15 +229,22 @@ class ProgramFailed(TritoncError):
     """A program that did not run, or whose verdict is not good; the message is its report.
 
     `program` has what is available: problem, verdict, flags, findings, outputs, kernels.
+    `source_name` and `reference_name` are the files in the report.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(
+        self,
+        program: Program,
+        source_name: str = POSTED_SOURCE,
+        reference_name: str = "the reference",
+    ) -> None:
         super().__init__(program.id)
         self.program = program
+        self._names = (source_name, reference_name)
 
     def __str__(self) -> str:
         """Return the report of the program."""
-        return self.program.render()
+        return self.program.render(*self._names)
 
 
 def _configuration(kernel: ProgramKernel) -> str:

@@ -100,6 +100,18 @@ def test_the_command_fails_for_a_program_that_is_not(
     ]
 
 
+@pytest.mark.parametrize("command", [("warm",), ("program", "tape")])
+def test_commands_name_the_users_file_if_it_cannot_be_recorded(
+    command: tuple[str, ...], tritonc: Callable[..., Ran], ends: Ends
+) -> None:
+    ends(**NOT_RECORDABLE)
+
+    failed = tritonc(*command, "new.py")
+
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("tritonc: new.py:18: error: .item() asks for a value")
+
+
 def test_a_program_that_passed_with_a_serious_flag_is_not_good(
     tritonc: Callable[..., Ran], ends: Ends
 ) -> None:

@@ -121,8 +121,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     if args.json:
         write_json(program.raw)
     else:
-        reference_name = name_of(args.reference or "reference")
-        terminal.text(program.render(name_of(args.source), reference_name))
+        terminal.text(program.render(*names_of(args)))
     terminal.say(flag_line(program.problem, is_reported=not args.json))
     return WRONG_REQUEST if is_wrong_request(program.problem) else program.good
 
@@ -165,7 +164,7 @@ def show_tape(args: Namespace, client: Client, terminal: Terminal) -> bool:
         if is_wrong_request(program.problem):
             raise ArgumentTypeError(flag_line(program.problem).removeprefix("tritonc: "))
         if program.state != "completed":
-            raise ProgramFailed(program)
+            raise ProgramFailed(program, *names_of(args))
         program_id = program.id
     elif Path(args.source).suffix == ".py":
         raise ArgumentTypeError(f"{args.source}: no such file")
@@ -176,6 +175,11 @@ def show_tape(args: Namespace, client: Client, terminal: Terminal) -> bool:
     else:
         terminal.text(client.programs.tape_text(program_id, of_reference=args.of_reference))
     return True
+
+
+def names_of(args: Namespace) -> tuple[str, str]:
+    """Return the files of the source and the reference, for reports."""
+    return name_of(args.source), name_of(args.reference or "reference")
 
 
 def members_of(args: Namespace) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from tritonc.cli.kernel_flags import add_json, add_wait
 from tritonc.cli.programs.program_command import (
     add_program,
     members_of,
+    names_of,
     reference_of,
     submit_and_wait,
 )
@@ -74,7 +75,7 @@ def warm(args: Namespace, client: Client, terminal: Terminal) -> bool:
     members = members_of(args) | {"stop_after": "kernels", "target": args.target}
     program = submit_and_wait(args, client, terminal, members, reference_of(args))
     if program.state != "completed":
-        raise ProgramFailed(program)
+        raise ProgramFailed(program, *names_of(args))
     with waiting(args, terminal, "making the bundle", [program.id]):
         bundle = client.programs.bundle(program.id, wait_s=args.wait_s)
     write(bundle, output)
