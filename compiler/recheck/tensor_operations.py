@@ -279,23 +279,23 @@ def _load(
     if not type_.is_integer:
         return [machine.free(type_, is_exact=False)]
     garbage = machine.free(type_, is_exact=True)
+    either = machine.free(replace(type_, element="i1"), is_exact=True)
 
     def at(index: Index) -> Element:
         live = Element(z3.BitVecVal(1, 1)) if mask is None else element_at(mask, index)
         pointer = element_at(operands[0], index)
-        held = _held(machine, pointer, live, type_, path)
         masked = element_at(garbage if other is None else other, index)
-        made = chosen(live, held, masked)
         # without a range of values, a proof holds for any value, whatever the mask is
         if not any(case.buffer in machine.contract.values for case in pointer.cases):
+            made = chosen(live, _held(machine, pointer, live, type_, path), masked)
             return replace(made, wraps=pointer.wraps)
-        # and with one, a proof may do without it: it then holds for any value where a mask wraps
-        wraps = held.wraps | masked.wraps
-        wrapped = any_of([wrap.condition for wrap in live.wraps - wraps])
-        if made.bits is None or z3.is_false(wrapped):
-            return made
-        any_value = element_at(garbage, index)
-        return replace(made, bits=z3.If(wrapped, any_value.bits, made.bits), wraps=wraps)
+        # and with one, a proof may hold for active and masked lanes alike where a mask wraps
+        wraps = live.wraps - pointer.wraps - masked.wraps
+        wrapped = any_of([wrap.condition for wrap in wraps])
+        if live.bits is not None and not z3.is_false(wrapped):
+            bits = z3.If(wrapped, element_at(either, index).bits, live.bits)
+            live = replace(live, bits=bits, wraps=live.wraps - wraps)
+        return chosen(live, _held(machine, pointer, live, type_, path), masked)
 
     return [BitTensor(type_.shape, at) if type_.shape else at(())]
 

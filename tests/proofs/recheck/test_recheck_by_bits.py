@@ -242,13 +242,18 @@ def test_a_kernel_with_another_number_of_accesses_has_all_asked() -> None:
     assert outcomes(report, "bounds") == ["violated"]
 
 
-@pytest.mark.parametrize(("index", "outcome"), [("v & 7", "agrees"), ("v", "violated")])
-def test_a_loaded_value_is_any_where_an_integer_of_its_mask_wraps(index: str, outcome: str) -> None:
+@pytest.mark.parametrize(
+    ("index", "other", "outcome"),
+    [("v & 7", 9, "agrees"), ("v", 7, "agrees"), ("v", 9, "violated"), ("v + 1", 2, "violated")],
+)
+def test_a_lane_may_be_masked_or_not_where_an_integer_of_its_mask_wraps(
+    index: str, other: int, outcome: str
+) -> None:
     body = f"""def kernel(i_ptr, y_ptr, n, m):
-    v = tl.load(i_ptr, mask=n * m > 0, other=2)
+    v = tl.load(i_ptr, mask=n * m >= 0, other={other})
     tl.store(y_ptr + ({index}), 1.0)
 """
-    contract = "i_ptr: 1\ny_ptr: 8\nvalues i_ptr: 0 .. 8\n"
+    contract = "i_ptr: 1\ny_ptr: 8\nvalues i_ptr: 0 .. 8\nn >= 0\nm >= 0\n"
     report = rechecked(body, {"i_ptr": "*i32", **ONE}, contract)
     assert outcomes(report, "overflow") == ["violated", "agrees"]
     assert outcomes(report, "bounds") == ["agrees", outcome]
