@@ -231,9 +231,9 @@ class _Span:
             if bound is not None:
                 return bound
         for text in inner:
-            for larger in (self._of_quotient(end, text, left), self._of_ways(end, text, left)):
-                if larger is not None:
-                    return larger
+            for bound in (self._of_quotient(end, text, left), self._of_ways(end, text, left)):
+                if bound is not None:
+                    return bound
         return None
 
     def _is_inner(self, text: str) -> bool:
@@ -288,7 +288,7 @@ class _Span:
                 self.indices.add(base)
                 bounds += [name(f"{base}_end") - 1 - name(text), name(text)]
             elif known.origin is None and not text.startswith(("program", "turn", "trips")):
-                low, high = known.bounds
+                low, high = known.range.interval
                 bounds += [lift(int(high)) - name(text)] if high <= _MAX_VALUE else []
                 bounds += [name(text) - int(low)] if low >= -_MAX_VALUE else []
         return bounds
