@@ -46,7 +46,7 @@ def test_an_entry_that_is_no_name_is_refused(entry: str) -> None:
 
 
 def test_no_parameter_has_a_name_that_a_language_or_the_file_needs() -> None:
-    names = {argument.identifier for argument in VARIANTS["reserved"].given}
+    names = {argument.identifier for argument in VARIANTS["reserved"].caller_arguments}
 
     assert len(names) == len(RESERVED)
     assert names.isdisjoint(RESERVED)
