@@ -59,7 +59,7 @@ class ToolchainSet:
             return self.default
         named = [each for each in self.known if f"{each.triton}.".startswith(f"{version}.")]
         if named:
-            newest = max((each.triton for each in named), key=_numbers)
+            newest = max((each.triton for each in named), key=_newness)
             is_default = newest == self.default.triton
             return self.default if is_default else [t for t in named if t.triton == newest][-1]
         offered = ", ".join(sorted({toolchain.triton for toolchain in self.known}))
@@ -67,8 +67,11 @@ class ToolchainSet:
         raise RequestRejected(FieldError("/triton", message))
 
 
-def _numbers(version: str) -> list[int]:
-    return [int(digits) for digits in re.findall(r"\d{1,9}", version)]
+def _newness(version: str) -> tuple[list[int], bool]:
+    """Return what orders versions of Triton: 3.9.0rc1 is older than 3.9.0, and that than 3.10.0."""
+    release = re.split(r"[^\d.]", version, maxsplit=1)[0]
+    is_final = not re.match(r"(a|b|rc|dev)\d", version[len(release) :])
+    return [int(digits) for digits in re.findall(r"\d{1,9}", release)], is_final
 
 
 class ToolchainCache:
@@ -170,7 +173,7 @@ async def reconcile_default(
         return []
     changes = []
     if default not in living:
-        chosen = max(there, key=lambda name: _newness(known[name]))
+        chosen = max(there, key=lambda name: _newness(known[name].triton))
         await toolchains.set_default(chosen)
         return [f"the default toolchain is now {chosen} (Triton {known[chosen].triton})"]
     for gone in sorted(known.keys() - living):
@@ -192,7 +195,3 @@ async def _is_needed(toolchain_id: str, workers: Workers, jobs: JobProducer) -> 
     if any([await jobs.queued(lane) for lane in lanes]):
         return True
     return not (await jobs.lanes_of_running()).isdisjoint(lanes)
-
-
-def _newness(toolchain: Toolchain) -> list[int]:
-    return [int(part) for part in toolchain.triton.split(".") if part.isdigit()]

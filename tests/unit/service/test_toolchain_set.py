@@ -36,6 +36,12 @@ def test_a_short_version_is_the_newest_that_begins_with_it():
     assert ToolchainSet(NEW, [OLD, NEW]).choose("3") is NEW
 
 
+@pytest.mark.parametrize("earlier", ["3.8.9", "3.8.10rc1", "3.8.10.dev3"])
+def test_a_version_is_newer_than_what_was_tried_before_it(earlier):
+    final = toolchain("q", "3.8.10")
+    assert ToolchainSet(NEW, [final, toolchain("r", earlier), NEW]).choose("3.8") is final
+
+
 def test_a_version_that_no_worker_has_is_refused_with_a_list_of_versions():
     with pytest.raises(RequestRejected, match=r"choose one of 3\.8\.0, 3\.9\.0"):
         ToolchainSet(NEW, [OLD, NEW]).choose("3.7.0")
