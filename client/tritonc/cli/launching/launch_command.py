@@ -20,6 +20,7 @@ from tritonc.cli.streams import check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE
 from tritonc.launch import Launch
+from tritonc.launch_run import GOOD
 from tritonc.service_errors import WaitExpired
 
 LAUNCH = """\
@@ -156,7 +157,7 @@ def _remarks(launch: Launch, members: Mapping[str, Any]) -> Iterator[str]:
     if members.get("timing") is not None:
         yield "not timed: the CPU device does not time; run it on a GPU, with --device gpu"
     is_checked = "racecheck" in members.get("checks", ()) or launch.proof is not None
-    if launch.verdict == "passed" and not is_checked:
+    if launch.verdict in GOOD and not is_checked:
         yield "races were not checked: add --check racecheck"
 
 

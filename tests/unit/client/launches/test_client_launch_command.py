@@ -318,6 +318,7 @@ def test_what_is_derived_goes_to_standard_output(
     assert b'"total": 52' in out
 
 
+@pytest.mark.parametrize("verdict", ["passed", "not_checked"])
 @pytest.mark.parametrize(
     ("words", "remark"),
     [((), "races were not checked: add --check racecheck\n"), (("--check", "racecheck"), "")],
@@ -328,8 +329,9 @@ def test_a_launch_that_passed_without_a_check_for_races_is_remarked_on(
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],
     remark: str,
+    verdict: str,
 ):
-    tritond.will_answer(launch())
+    tritond.will_answer(launch(verdict=verdict))
 
     assert run(tritond, "launch", kernel, *ON_THE_CPU, *words) == 0
     assert capsys.readouterr().err == remark
