@@ -130,11 +130,14 @@ def _size(name: str, text: str) -> int:
 
 
 def _unchecked(proof: Proof, checks: Sequence[str]) -> str:
-    """Return the remark that a proof by chosen checks left a usual one out, "" for others."""
-    left_out = [check for check in _USUAL if checks and check not in checks]
-    if proof.verdict != "proved" or not left_out:
+    """Return the remarks that a proof left out a usual check or races, "" if it has all."""
+    if proof.verdict != "proved":
         return ""
-    return f"not checked: {', '.join(left_out)}; add --check {' '.join(left_out)}"
+    left_out = [check for check in _USUAL if checks and check not in checks]
+    usual = f"not checked: {', '.join(left_out)}; add --check {' '.join(left_out)}"
+    added = " ".join(["races"] if checks else [*_USUAL, "races"])  # --check replaces the usual ones
+    races = f"races were not checked: add --check {added}"
+    return "\n".join([usual] * bool(left_out) + [races] * ("races" not in checks))
 
 
 def _with_modules(

@@ -194,3 +194,32 @@ def test_a_call_in_a_diagnostic_names_the_users_file() -> None:
     note = Diagnostic(severity="note", message="called from k at user.py:10", file="user.py")
 
     assert note.render("mine.py") == "mine.py: note: called from k at mine.py:10"
+
+
+@pytest.mark.parametrize(
+    ("checks", "remarks"),
+    [
+        ((), "races were not checked: add --check bounds overflow races\n"),
+        (
+            ("bounds",),
+            "not checked: overflow; add --check overflow\n"
+            "races were not checked: add --check races\n",
+        ),
+        (("bounds", "overflow", "races"), ""),
+    ],
+)
+def test_a_proof_without_a_check_for_races_is_remarked_on(
+    tritond: FakeTritond,
+    kernel: str,
+    capsys: pytest.CaptureFixture[str],
+    checks: tuple[str, ...],
+    remarks: str,
+) -> None:
+    Path(kernel).with_suffix(".contract").write_text("n >= 1\n")
+    tritond.will_answer({"kernels": []})
+    tritond.will_answer({"id": "p1", "state": "completed", "verdict": "proved"})
+
+    words = ("--signature", "x_ptr=*fp32", *(("--check", *checks) if checks else ()))
+    assert run(tritond, "prove", kernel, *words) == 0
+
+    assert capsys.readouterr().err == remarks
