@@ -8,13 +8,14 @@ import linecache
 import sys
 from collections.abc import Iterator, Sequence
 
-from compiler.diagnostic import KERNEL_FOLDER, Span, file_in_kernel
+from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Span, file_in_kernel
 from compiler.front.diagnosis import replacements
 from compiler.front.stubs.torch_stub import FOR_KERNELS
 from compiler.reading.posted_files import PACKAGE
 from compiler.rejection import closest
 
 _BEYOND_TOP = "beyond top-level package"
+_NO_PACKAGE = "no known parent package"
 _TRITON = "triton"
 _MAX_NAMES = 8
 _ALIKE_IN_A_FILE = 0.66  # few names, so one that is only somewhat like it is meant
@@ -79,7 +80,7 @@ def missing_submodule(error: ImportError, place: Span) -> str | None:
     Either the package's own file imports it: Python words this as a circular import, because the
     package is still being imported. Or the package is a folder without an `__init__.py`.
     """
-    if _BEYOND_TOP in str(error) and "/" not in place.file:
+    if _BEYOND_TOP in str(error) and place.file == USER_FILE:
         return _above(place)  # the source has no path, and is in a folder as soon as one is needed
     if _is_plain_folder(error):
         return f"{error.name}.{_wanted_name(error)}"
@@ -123,7 +124,7 @@ def _helpers_of_torch(error: ImportError) -> str | None:
 
 def missing_name(error: ImportError, place: Span) -> str | None:
     """Return advice on a module that is there and lacks the name, or on dots that lead nowhere."""
-    if _BEYOND_TOP in str(error):
+    if _BEYOND_TOP in str(error) or (_NO_PACKAGE in str(error) and place.file != USER_FILE):
         return _beyond_the_top(place)
     wanted = _wanted_name(error)
     if error.name == PACKAGE:
@@ -143,17 +144,31 @@ def _wanted_name(error: ImportError) -> str:
 
 
 def _beyond_the_top(place: Span) -> str:
-    if "/" in place.file:
-        top = place.file.split("/")[0]
+    if place.file == USER_FILE:
         return (
-            f"The folder {top} is at the top of the posted files, so these dots lead out of it: "
-            f'post all files one folder deeper, such as "package/{place.file}", and import '
-            f"package.{place.file.removesuffix('.py').replace('/', '.')}."
+            "`source` is at the top of the posted files, so `from ..x import y` leads out of it: "
+            "write one dot, and post the module in `files` under the path from there."
         )
-    return (
-        "`source` is at the top of the posted files, so `from ..x import y` leads out of it: "
-        "write one dot, and post the module in `files` under the path from there."
+    node = _import_at(place)
+    level = node.level if isinstance(node, ast.ImportFrom) else 1
+    path = _deeper(place.file, level)
+    wanted = (_above(place) or "module").replace(".", "/")
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    hint = (
+        "These dots lead out of the posted files: post all files under their paths in the "
+        f'package, such as "{path}" and "package/{wanted}.py", and import {module}'
     )
+    if "/" in place.file:
+        return f"{hint}."
+    folder = path.rpartition("/")[0].replace("/", ".")
+    return f'{hint}, or keep a `from .` in the source: its `module` is then "{folder}.NAME".'
+
+
+def _deeper(file: str, level: int) -> str:
+    """Return a path for a posted file from which `level` dots lead to the folder `package`."""
+    depth = file.count("/")
+    added = ["package", *["folder"] * (level - depth - 1)]
+    return "/".join([*added, file])
 
 
 def _of_triton(module: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.compiler.children import Children
+from tests.integration.compiler.front.test_packaged_modules import run
 from tests.integration.compiler.kernels import Compiled, Kernel, compile_kernel
 
 HEAD = "import triton\nimport triton.language as tl\n"
@@ -106,7 +108,12 @@ MISTAKES = {
     "a file with more dots than there are folders": (
         kernel("from a.b import one"),
         {"a/b.py": "from ..c import one\n", "c.py": ONE},
-        ("compile_error", "a/b.py", 1, '"package/a/b.py"'),
+        (
+            "compile_error",
+            "a/b.py",
+            1,
+            '"package/a/b.py" and "package/c.py", and import package.a.b.',
+        ),
     ),
     "more dots than there are folders": (
         kernel("from ...helpers import one"),
@@ -133,6 +140,39 @@ def test_a_mistake_with_files_is_explained(
     assert (failure["slug"], error["file"], error["line"]) == (slug, file, line)
     assert hint in str(error["hint"])
     assert failure["needs"] == needs
+
+
+CLIMBS = {
+    "next to the source": ("from .act import one", "act.py", "from ..c import one"),
+    "imported without a dot": ("from act import one", "act.py", "from ..c import one"),
+    "imported without a dot, with one dot": ("from act import one", "act.py", "from .c import one"),
+    "by more dots": ("from .act import one", "act.py", "from ...c import one"),
+    "in a folder": ("from a.act import one", "a/act.py", "from ..c import one"),
+    "in a folder, by more dots": ("from a.act import one", "a/act.py", "from ....c import one"),
+}
+
+
+@pytest.mark.parametrize(("statement", "path", "climb"), CLIMBS.values(), ids=CLIMBS)
+@pytest.mark.parametrize("is_posted", [False, True])
+def test_a_file_that_climbs_out_of_its_package_names_paths_that_compile(
+    children: Children, statement: str, path: str, climb: str, is_posted: bool
+) -> None:
+    files = {path: f"{climb}\n", **({"c.py": ONE} if is_posted else {})}
+
+    failure = compile_with(children, kernel(statement), files).failure
+
+    assert failure is not None
+    hint = failure["diagnostics"][0]["hint"]
+    named = re.search(r'as "(.+?)" and "(.+?)", and import ([\w.]*\w)', hint)
+    assert named is not None, hint
+    deeper = {named[1]: f"{climb}\n", named[2]: ONE}
+    assert compile_with(children, kernel(f"from {named[3]} import one"), deeper).failure is None
+    if (module := re.search(r'`module` is then "(.+)NAME"', hint)) is not None:
+        dotted = run(children, kernel("from .act import one"), deeper, kernel="kernel", module=None)
+        assert dotted.result["kind"] == "result"
+        name = f"{module[1]}kernels"
+        dotted = run(children, kernel("from .act import one"), deeper, kernel="kernel", module=name)
+        assert dotted.result["kind"] == "result"
 
 
 def test_a_function_among_the_constexprs_that_is_not_there_is_named(children: Children) -> None:
