@@ -261,8 +261,10 @@ class WitnessSearch:
         for declared in model.decls():
             value = model[declared]
             name = by_text.get(declared.name())
-            if name is not None:
-                values[name] = int(z3.is_true(value)) if z3.is_bool(value) else value.as_long()
+            if z3.is_bool(value) and name is not None:
+                values[name] = int(z3.is_true(value))
+            elif name is not None:  # a truth value is an integer of 0 or 1, too
+                values.setdefault(name, value.as_long())
         return Model(values)
 
     def _integer(self, name: str) -> z3.ArithRef:
