@@ -6,9 +6,10 @@ the file are skipped: the service has Triton, and reports missing modules.
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from tritonc.packages.module_place import place_of
 from tritonc.packages.module_sources import MAX_LEVELS, parsed, read_text
 from tritonc.service_errors import TritoncError
 
@@ -30,15 +31,32 @@ def local_imports(path: Path, text: str | None = None) -> dict[str, str]:
     the file's folder, in that of its outermost package, and in the working directory if the file
     is below it. A package's `__init__.py` is included if the imports name the package itself.
 
+    If relative imports climb above the file's folder, the modules have their paths in the package,
+    `pkg/sub/helpers.py`, where the service finds the file's place by its own relative imports.
+
     `text` is the content of the file if known. Raises ImportsTooLarge, and OSError for a module
     that cannot be read or decoded.
     """
+    text = read_text(path) if text is None else text
+    files, climbs = _collected(path, text, PurePosixPath())
+    if climbs:
+        folder = PurePosixPath(*place_of(path, text).packages)
+        inside, _ = _collected(path, text, folder)
+        if _shows_place(path, text, folder, inside):
+            return inside
+    return files
+
+
+def _collected(path: Path, text: str, at: PurePosixPath) -> tuple[dict[str, str], bool]:
+    """Return the modules, and whether an import climbs above the folder `at` of the file."""
     roots = _roots(path)
     files: dict[str, str] = {}
     size_bytes = 0
-    waiting = [(PurePosixPath(), path.parent, read_text(path) if text is None else text)]
+    climbs = False
+    waiting = [(at, path.parent, text)]
     while waiting:
         at, folder, text = waiting.pop()
+        climbs = climbs or any(node.level > len(at.parts) + 1 for node in _relative(text))
         for imported_at, module in _imported(text, at, folder, roots):
             if str(imported_at) not in files:
                 files[str(imported_at)] = inner = read_text(module)
@@ -46,7 +64,24 @@ def local_imports(path: Path, text: str | None = None) -> dict[str, str]:
                 size_bytes += len(inner.encode())
                 if len(files) > MAX_FILES or size_bytes > MAX_BYTES:
                     raise _too_large(path)
-    return dict(sorted(files.items()))
+    return dict(sorted(files.items())), climbs
+
+
+def _shows_place(path: Path, text: str, at: PurePosixPath, files: Iterable[str]) -> bool:
+    """Return whether the relative imports of a file find modules from the folder `at` only.
+
+    The service gets the text without a path. A module of the same name in another folder could be
+    taken for the one that the nearest imports mean.
+    """
+    nodes = [node for node in _relative(text) if any(_modules_of(node, at, path.parent))]
+    nearest = min((node.level for node in nodes), default=0)
+    paths = [f"/{name}" for name in files]
+    return any(
+        sum(name.endswith(f"/{found_at.relative_to(_above(at, node))}") for name in paths) == 1
+        for node in nodes
+        if node.level == nearest
+        for found_at, _ in _modules_of(node, at, path.parent)
+    )
 
 
 def _roots(path: Path) -> list[Path]:
@@ -85,13 +120,28 @@ def _imported(
             for alias in node.names:
                 yield from _absolute([*base, alias.name], roots)
         elif isinstance(node, ast.ImportFrom) and node.level - 1 <= len(at.parts):
-            above = node.level - 1
-            inside = at.parts[: len(at.parts) - above]
-            root = folder.joinpath(*[".."] * above)
-            base = node.module.split(".") if node.module else []
-            for words in (base, *([*base, alias.name] for alias in node.names)):
-                for found_at, module in _found(words, root):
-                    yield PurePosixPath(*inside) / found_at, module
+            yield from _modules_of(node, at, folder)
+
+
+def _relative(text: str) -> list[ast.ImportFrom]:
+    nodes = ast.walk(parsed(text))
+    return [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
+
+
+def _above(at: PurePosixPath, node: ast.ImportFrom) -> PurePosixPath:
+    """Return the folder that a relative import in the folder `at` starts from."""
+    return PurePosixPath(*at.parts[: len(at.parts) - (node.level - 1)])
+
+
+def _modules_of(
+    node: ast.ImportFrom, at: PurePosixPath, folder: Path
+) -> Iterator[tuple[PurePosixPath, Path]]:
+    """Yield the local modules of a relative import that does not climb above the paths of `at`."""
+    root = folder.joinpath(*[".."] * (node.level - 1))
+    base = node.module.split(".") if node.module else []
+    for words in (base, *([*base, alias.name] for alias in node.names)):
+        for found_at, module in _found(words, root):
+            yield _above(at, node) / found_at, module
 
 
 def _absolute(words: list[str], roots: list[Path]) -> Iterator[tuple[PurePosixPath, Path]]:

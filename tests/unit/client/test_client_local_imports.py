@@ -143,3 +143,35 @@ def test_text_that_was_typed_is_looked_at_in_the_working_directory(folder: Path)
     write(folder, {"helpers.py": ""})
 
     assert sorted(local_imports(Path("-"), "import helpers\n")) == ["helpers.py"]
+
+
+def test_modules_above_the_folder_have_their_paths_in_the_package(folder: Path):
+    write(
+        folder,
+        {
+            "shop/__init__.py": "",
+            "shop/utils.py": "",
+            "shop/ops/__init__.py": "",
+            "shop/ops/gemm.py": "from ._act import relu\n",
+            "shop/ops/_act.py": "from ..utils import N\n",
+        },
+    )
+
+    found = local_imports(folder / "shop" / "ops" / "gemm.py")
+
+    assert sorted(found) == ["shop/ops/_act.py", "shop/utils.py"]
+
+
+def test_a_place_that_the_imports_do_not_show_is_not_guessed(folder: Path):
+    write(
+        folder,
+        {
+            "shop/__init__.py": "",
+            "shop/utils.py": "",
+            "shop/ops/__init__.py": "",
+            "shop/ops/gemm.py": "from .utils import relu\n",
+            "shop/ops/utils.py": "from ..utils import N\n",
+        },
+    )
+
+    assert sorted(local_imports(folder / "shop" / "ops" / "gemm.py")) == ["utils.py"]
