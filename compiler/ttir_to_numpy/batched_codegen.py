@@ -13,6 +13,7 @@ from compiler.lines.pipelined_load import PipelinedLoad
 from compiler.lines.source_location import SourceLocation
 from compiler.lines.step import Step
 from compiler.ttir_to_numpy import runtime_text
+from compiler.ttir_to_numpy.batched.access_masks import AccessMasks
 from compiler.ttir_to_numpy.batched.blocks import in_order
 from compiler.ttir_to_numpy.batched.computed_from import waited_atomics
 from compiler.ttir_to_numpy.batched.constant_list import Constants
@@ -57,7 +58,7 @@ class RunForm:
     `repeats`, a program may access an element again after it wrote it. `pipelined` loads may be
     issued before stores of their loop; keys are numbers of operations.
     `undefined` are the operations whose lanes may lack a value, as `undefined(number)` names them.
-    `steps` are what `step(number, value)` shows, by its number.
+    `steps` are what `step(number, value)` shows, by its number. `masks` are those of accesses.
     """
 
     text: str
@@ -75,6 +76,7 @@ class RunForm:
     pipelined: Mapping[int, PipelinedLoad] = field(default_factory=dict)
     steps: Sequence[Step] = ()
     undefined: Sequence[UndefinedSource] = ()
+    masks: AccessMasks | None = None
 
 
 def run_form(
@@ -136,6 +138,7 @@ def run_form(
         pipelined,
         follower.steps if follower is not None else (),
         undefined.sources,
+        AccessMasks(reachable),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.lines.access_mask import AccessMask
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array, stored
 from launch.checks import finding
@@ -115,11 +116,12 @@ class AccessChecker:
         is_cuda: bool = False,
         own_order: OwnOrder | None = None,
         operation: Callable[[], int] | None = None,
+        mask: Callable[[], AccessMask | None] | None = None,
     ) -> None:
         """Set the recorders, and the number of accesses after which to raise `TooManyAccesses`.
 
         `location` returns the kernel's current location in the user's files and its program,
-        `operation` the number of its operation.
+        `operation` the number of its operation, `mask` what is known of its mask.
         """
         self._space = space
         self.location = location
@@ -130,6 +132,7 @@ class AccessChecker:
         self._max_accesses = max_accesses
         self._is_cuda = is_cuda
         self._own_order, self._operation = own_order, operation
+        self._mask = mask
         self._allocations = allocations
         self.inputs = ModifiedInputs(allocations)
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
@@ -241,8 +244,9 @@ class AccessChecker:
             return finding.outside_arguments(touch.access, address, addresses.size, location)
         if slot.holds(address, address + touch.size):
             return finding.misaligned(touch.access, slot, address, touch.size, location)
-        return finding.out_of_bounds_by(
-            touch.access, slot, address, addresses.size, location, touch.form
+        mask = None if self._mask is None else self._mask()
+        return finding.out_of_bounds(
+            touch.access, slot, address, addresses.size, location, form=touch.form, mask=mask
         )
 
     def _record(self, lanes: Lanes) -> None:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from compiler.lines.access_mask import AccessMask
 from launch.buffers.allocation import Leaf
 from launch.buffers.element_types import Array, stored
 from launch.checks.access import Access, AccessForm
@@ -14,16 +15,6 @@ from launch.messages import Finding
 
 DOES = {Access.LOAD: "reads", Access.STORE: "writes", Access.ATOMIC: "atomically updates"}
 _CALL = {Access.LOAD: "tl.load", Access.STORE: "tl.store", Access.ATOMIC: "the atomic operation"}
-
-
-_ADVICE = {
-    AccessForm.UNMASKED: "Give {call} a mask that leaves out offsets outside of the data, such as "
-    "mask={mask}.",
-    AccessForm.MASKED: "Its mask does not exclude this offset: compare each offset with the size "
-    "of {name}.",
-    AccessForm.DESCRIPTOR: "The tensor descriptor is larger than the tensor: give it the shape and "
-    "strides of {name}.",
-}
 
 
 @dataclass(frozen=True)
@@ -83,22 +74,31 @@ def index_of(element: int, leaf: Leaf) -> list[int]:
 
 
 def out_of_bounds(
-    access: Access, slot: Slot, address: int, lanes: int, location: KernelLocation
+    access: Access,
+    slot: Slot,
+    address: int,
+    lanes: int,
+    location: KernelLocation,
+    *,
+    form: AccessForm = AccessForm.UNMASKED,
+    mask: AccessMask | None = None,
 ) -> Finding:
-    """Return the finding that `lanes` lanes access memory outside their argument."""
-    return out_of_bounds_by(access, slot, address, lanes, location, AccessForm.UNMASKED)
+    """Return the finding that `lanes` lanes of an access are outside their argument.
 
-
-def out_of_bounds_by(
-    access: Access, slot: Slot, address: int, lanes: int, location: KernelLocation, form: AccessForm
-) -> Finding:
-    """Return the same finding with advice for the `form` of the access."""
+    `mask` is what the kernel's IR shows of its mask, if anything.
+    """
     leaf = slot.leaf
     element, start, end = _elements_at(slot, address)
-    advice = _ADVICE[form].format(call=_CALL[access], name=leaf.name, mask=_mask(leaf))
+    if form is AccessForm.DESCRIPTOR:
+        advice = (
+            "The tensor descriptor is larger than the tensor: give it the shape and strides of "
+            f"{leaf.name}."
+        )
+    else:
+        advice = _to_mask(access, mask or AccessMask(form is AccessForm.MASKED), leaf.name)
     if element < start and form is not AccessForm.DESCRIPTOR:
         advice = f"Offsets must not be negative: mask those lanes, or start later in {leaf.name}."
-    elif element == end and lanes == 1 and form is AccessForm.MASKED:
+    elif element == end and lanes == 1 and mask is not None and mask.is_inclusive:
         advice = (
             "Its mask has one lane too many: did you mean < instead of <=? Or the argument that "
             f"bounds the mask exceeds the size of {leaf.name}."
@@ -106,6 +106,20 @@ def out_of_bounds_by(
     message = f"{_beyond(access, slot, address, location)}{_also(lanes)} {advice}"
     index = index_of(element, leaf)
     return finding_at("out_of_bounds", location, message, access, leaf.name, index)
+
+
+def _to_mask(access: Access, mask: AccessMask, name: str) -> str:
+    """Return what to write so that an access stays in the argument `name`."""
+    missing = " & ".join(f"({part})" if len(mask.missing) > 1 else part for part in mask.missing)
+    if mask.is_there and missing:
+        return f"Its mask does not exclude this offset: add {missing}."
+    if mask.is_there:
+        return (
+            f"Its mask does not exclude this offset: compare each offset with the size of {name}."
+        )
+    example = f", such as mask={missing}" if missing else ""
+    offsets = " and ".join(mask.offsets) or "offsets"
+    return f"Give {_CALL[access]} a mask that keeps {offsets} inside {name}{example}."
 
 
 def into_other_argument(
@@ -332,13 +346,6 @@ def finding_at(
         program=list(location.program) if location.program is not None else None,
         message=message,
     )
-
-
-def _mask(leaf: Leaf) -> str:
-    if len(leaf.shape) == 2:
-        rows, columns = leaf.shape
-        return f"(rows < {rows}) & (columns < {columns})"
-    return "offsets < n_elements"
 
 
 def subscript(name: str, index: Sequence[int]) -> str:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from compiler.diagnostic import Failure
+from compiler.lines.access_mask import AccessMask
 from compiler.ttir_to_numpy.batched_codegen import RunForm
 from launch.buffers.element_types import Array
 from launch.checks.addresses import AddressSpace
@@ -412,6 +413,7 @@ class GridLaunch:
             is_cuda=self._order.target.backend == "cuda",
             own_order=self._own_order,
             operation=self._operation if self._form.pipelined else None,
+            mask=self._mask,
         )
 
     def _new_memory(self) -> ProgramMemory:
@@ -436,6 +438,10 @@ class GridLaunch:
 
     def _operation(self) -> int:
         return operation_here(self._form.operations)
+
+    def _mask(self) -> AccessMask | None:
+        masks = self._form.masks
+        return None if masks is None else masks.of(self._operation())
 
     def _location(self) -> KernelLocation:
         return self._locations.here(self._programs.program_at(self._programs.first_active()))

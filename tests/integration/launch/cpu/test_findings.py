@@ -140,11 +140,52 @@ async def test_a_mask_that_compares_with_another_size(device):
     assert "compare each offset with the size of out_ptr" in finding["message"]
 
 
-async def test_the_finding_of_an_unmasked_matrix_names_rows_and_columns(device):
-    arguments = {"x_ptr": uniform(100), "out_ptr": out(4, 10), "n": 100}
-    finding = await found(device, "writes_past_the_end", arguments, grid=(2,), BLOCK=32)
-    assert finding["index"] == [4, 0]
-    assert "such as mask=(rows < 4) & (columns < 10)" in finding["message"]
+ROWS = """    rows = tl.program_id(0) * B + tl.arange(0, B)
+    cols = tl.arange(0, B)
+    where = rows[:, None] * n_cols + cols[None, :]
+"""
+ADVICE = {
+    "the comparison that another access makes of its variable": (
+        "    cols = tl.arange(0, B)\n"
+        "    x = tl.load(x_ptr + cols)\n"
+        "    tl.store(out_ptr + cols, x, mask=cols < n_cols)\n",
+        "Give tl.load a mask that keeps cols inside x_ptr, such as mask=cols < n_cols.",
+    ),
+    "its variable alone, where nothing bounds it": (
+        "    idx = tl.arange(0, B)\n    tl.store(out_ptr, tl.sum(tl.load(x_ptr + idx)))\n",
+        "Give tl.load a mask that keeps idx inside x_ptr.",
+    ),
+    "nothing, where it has no variable": (
+        "    tl.store(out_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, B))))\n",
+        "Give tl.load a mask that keeps offsets inside x_ptr.",
+    ),
+    "rows and columns of the variable that is made of them": (
+        f"{ROWS}    x = tl.load(x_ptr + where)\n"
+        "    tl.store(out_ptr + where, x, mask=(rows[:, None] < n) & (cols[None, :] < n_cols))\n",
+        "such as mask=(rows[:, None] < n) & (cols[None, :] < n_cols).",
+    ),
+    "what the mask lacks, though it is true in all lanes": (
+        f"{ROWS}    x = tl.load(x_ptr + where, mask=cols[None, :] < 16)\n"
+        "    tl.store(out_ptr + where, x, mask=rows[:, None] < n)\n",
+        "Its mask does not exclude this offset: add rows[:, None] < n.",
+    ),
+    "the size, where the mask has no <=": (
+        "    i = tl.arange(0, B)\n    tl.load(x_ptr + i * 0 + 30 + n, mask=i < 1)\n",
+        "Its mask does not exclude this offset: compare each offset with the size of x_ptr.",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ADVICE)
+async def test_the_advice_for_a_mask_names(what, device):
+    text, words = ADVICE[what]
+    source = (
+        "import triton\nimport triton.language as tl\n\n@triton.jit\n"
+        f"def kernel(x_ptr, out_ptr, n, n_cols, B: tl.constexpr):\n{text}"
+    )
+    arguments = {"x_ptr": uniform(40), "out_ptr": out(40), "n": 10, "n_cols": 4}
+    run = await run_kernel(device, source, "kernel", arguments, constexprs={"B": 64})
+    assert run.findings[0]["message"].endswith(words)
 
 
 async def test_a_descriptor_of_more_than_there_is(device):
