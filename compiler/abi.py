@@ -146,7 +146,7 @@ def abi_of(
 def _with_maps(
     slots: Sequence[_Slot], metadata: Mapping[str, Any]
 ) -> Iterator[AbiParameter | TensorMapParameter]:
-    """Yield the parameters, tensor maps with what their encoding needs."""
+    """Yield the parameters; a tensor map has the fields that encode it."""
     maps = iter(metadata.get("tensordesc_meta") or ())
     for index, (kind, name, size_bytes, align_bytes) in enumerate(slots):
         slot = {"kind": kind, "name": name, "size_bytes": size_bytes, "align_bytes": align_bytes}
