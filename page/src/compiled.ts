@@ -157,8 +157,9 @@ export interface Progress {
 let withdrawals: Promise<unknown> = Promise.resolve();
 
 /**
- * Compile; `tell` is called with the progress; `assumed` are the guesses of the request, in words. Once `signal` is aborted, the job is withdrawn, so
- * that no worker goes on with it. Raises ProblemAnswered, and DOMException where it was aborted.
+ * Compile; `tell` is called with the progress; `assumed` are the guesses of the request as text. Once `signal` is
+ * aborted, the job is withdrawn, so that no worker goes on with it. Raises ProblemAnswered, and DOMException where it
+ * was aborted.
  */
 export function compile(
   request: RequestText,
@@ -167,39 +168,31 @@ export function compile(
   signal: AbortSignal,
   assumed: string,
 ): Promise<Compiled> {
-  const compiling = compileAfter(withdrawals, request, body, tell, signal, assumed);
+  const earlier = withdrawals;
+  const asked = structuredClone(request);
+  const compiling = (async () => {
+    await earlier; // the withdrawal of an equal request would end this one, too
+    signal.throwIfAborted();
+    // without the signal: only the answer names the job to withdraw
+    const answer = await ask("v1/compilations?wait=0", { method: "POST", body: JSON.stringify(body) });
+    const status = answer.headers.get("Cache-Status") ?? "";
+    let compilation = (await answer.json()) as Compilation;
+    try {
+      while (isUnfinished(compilation)) {
+        signal.throwIfAborted();
+        tell({ stage: null, queuePosition: compilation.queue_position });
+        await follow(compilation.url, tell, signal);
+        compilation = (await (await ask(`${compilation.url}?wait=30`, { signal })).json()) as Compilation;
+      }
+      signal.throwIfAborted();
+    } catch (error) {
+      if (signal.aborted && isUnfinished(compilation)) await withdraw(compilation.url);
+      throw error;
+    }
+    return new Compiled(asked, body, compilation, status, assumed);
+  })();
   signal.addEventListener("abort", () => (withdrawals = Promise.allSettled([withdrawals, compiling])), { once: true });
   return compiling;
-}
-
-async function compileAfter(
-  earlier: Promise<unknown>,
-  request: RequestText,
-  body: RequestBody,
-  tell: (progress: Progress) => void,
-  signal: AbortSignal,
-  assumed: string,
-): Promise<Compiled> {
-  const asked = structuredClone(request);
-  await earlier; // the withdrawal of an equal request would end this one, too
-  signal.throwIfAborted();
-  // without the signal: only the answer says what is to be withdrawn
-  const answer = await ask("v1/compilations?wait=0", { method: "POST", body: JSON.stringify(body) });
-  const status = answer.headers.get("Cache-Status") ?? "";
-  let compilation = (await answer.json()) as Compilation;
-  try {
-    while (isUnfinished(compilation)) {
-      signal.throwIfAborted();
-      tell({ stage: null, queuePosition: compilation.queue_position });
-      await follow(compilation.url, tell, signal);
-      compilation = (await (await ask(`${compilation.url}?wait=30`, { signal })).json()) as Compilation;
-    }
-    signal.throwIfAborted();
-  } catch (error) {
-    if (signal.aborted && isUnfinished(compilation)) await withdraw(compilation.url);
-    throw error;
-  }
-  return new Compiled(asked, body, compilation, status, assumed);
 }
 
 /** Withdraw from a job. Where that fails, the job only goes on to its end. */
@@ -219,7 +212,7 @@ async function follow(url: string, tell: (progress: Progress) => void, signal: A
     void ask(url, { signal })
       .then((answer) => answer.json() as Promise<Compilation>)
       .then(({ queue_position }) => isStarted || tell({ stage: null, queuePosition: queue_position }))
-      .catch(() => clearInterval(look)); // what is wrong is said by the request that waits
+      .catch(() => clearInterval(look)); // the request that waits reports what is wrong
   }, 1000);
   try {
     for await (const { kind, data } of events(`${url}/events`, signal)) {
