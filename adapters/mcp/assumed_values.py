@@ -71,7 +71,7 @@ def _options(kernel: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, 
 async def chosen_kernel(request: Request, asked: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the inspected kernel that `asked` means; None if several, or the source is broken."""
     query = {"wait": host_of(request).max_wait_s}
-    body = {name: asked[name] for name in ("source", "files") if name in asked}
+    body = {name: asked[name] for name in ("source", "files", "module", "absent") if name in asked}
     answered = await ask_itself(request, "POST", "/v1/inspect", body, query)
     if answered.is_problem or answered.status == HTTPStatus.ACCEPTED:
         return None

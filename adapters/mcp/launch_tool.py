@@ -35,6 +35,7 @@ _OF_COMPILATION = frozenset(KernelArguments.model_fields) | {"target"}
 _MAX_FINDINGS = 5
 _MAX_FUZZED = 4
 _WHY_NOT_CHECKED = frozenset({"not_checked", "check_incomplete"})
+_GOOD = frozenset({"passed", "not_checked"})
 _FURTHER_CHECKS = ("racecheck", "fuzz")
 """Checks that every kernel should pass."""
 
@@ -130,7 +131,7 @@ def _remarks(ran: Mapping[str, Any], launched: LaunchArguments | None) -> Iterat
     if launched.time:
         yield "not timed: the CPU device does not time; give a `target` with a GPU"
     is_checked = "racecheck" in (launched.checks or ()) or ran.get("proof")
-    if ran["verdict"] == "passed" and not is_checked:
+    if ran["verdict"] in _GOOD and not is_checked:
         yield 'races were not checked: add "racecheck" to `checks`'
 
 

@@ -80,7 +80,10 @@ def _short(schema: Any) -> Any:
 def _is_noise(name: str, member: object) -> bool:
     if isinstance(member, dict):  # the schema of a property may have such a name
         return name == "propertyNames"  # it only bounds the length of names
-    return name in {"title", "maxLength", "maxProperties"} or (name, member) == ("default", None)
+    return name in {"title", "maxLength", "maxItems", "maxProperties"} or (name, member) == (
+        "default",
+        None,
+    )
 
 
 _TOOLS: Mapping[str, _Tool] = {

@@ -28,8 +28,6 @@ _SMALLER: Final = {
     "compile_timeout": "use smaller values in the argument `constexprs`",
 }
 """Remedies of kernels that are right, but too large."""
-_DEVICE: Final = "device"
-"""A member of requests that no tool has: tools name the device by their argument `target`."""
 _MESSAGE_CHARS: Final = 600
 _USER_FILE: Final = "user.py"
 _BASES: Final = ("/compilation", "/base/compilation", "/base")
@@ -42,17 +40,28 @@ def short(text: str) -> str:
 
 def wrong_arguments(problem: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the arguments that a refusal names, as a tool has them, each with its mistake."""
-    return [
-        (_argument_at(item["pointer"]), item["message"]) for item in problem.get("errors") or []
-    ]
+    wrong: dict[tuple[str, str], None] = {}
+    for item in problem.get("errors") or []:
+        member, argument = item["pointer"][1:], _argument_at(item["pointer"])
+        wrong[argument, item["message"].replace(f"`{member}`", f"`{argument}`")] = None
+    return list(wrong)
 
 
 def _argument_at(pointer: str) -> str:
     for base in _BASES:
         pointer = pointer.removeprefix(base)
     words = [word.replace("~1", "/").replace("~0", "~") for word in pointer.split("/")[1:]]
-    if words[:1] == [_DEVICE]:
-        return "target"
+    match words:
+        case ["device", *_]:
+            return "target"
+        case ["timing", *_]:
+            return "time"
+        case ["reference" | "tolerance", "rtol" | "atol" as argument]:
+            return argument
+        case ["reference" | "ir" as argument, *_]:
+            return argument
+        case ["space", "product", *words]:
+            return ".".join(["space", *words])
     return ".".join(words) or "source"
 
 

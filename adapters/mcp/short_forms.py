@@ -64,8 +64,10 @@ def _members(kind: str, text: str) -> dict[str, Any] | None:
     return made
 
 
-def grid(written: int | str | list[int | str]) -> list[int | str]:
-    """Return the axes of a grid. A number in quotes is that number."""
+def grid(written: Any) -> Any:
+    """Return the axes of a grid. A number in quotes is that number; the API refuses other types."""
+    if isinstance(written, dict):
+        return written
     axes = written if isinstance(written, list) else [written]
     return [int(axis) if isinstance(axis, str) and axis.isdecimal() else axis for axis in axes]
 

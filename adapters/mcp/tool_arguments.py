@@ -2,18 +2,18 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 
-from compiler.request.compile_request import MAX_OPTIONS, Files, Name, Text
+from compiler.request.compile_request import MAX_ABSENT, MAX_OPTIONS, Files, Json, Name, Text
 from compiler.request.signature import MAX_PARAMETERS
 from compiler.stages import ComparedStage, TextStage
-from launch.request.grid import MAX_CHARS as MAX_GRID_CHARS
 from launch.request.launch_request import MAX_ARGUMENTS, MAX_CHECKS
 
 MAX_AXES, MAX_VALUES, MAX_WHERE_CHARS = 32, 1000, 1000
-_Formula = Annotated[str, Field(max_length=MAX_GRID_CHARS)]
-
-_Axes = Annotated[list[int | _Formula], Field(min_length=1, max_length=3)]
+_AXIS: list[JsonValue] = [{"type": "integer"}, {"type": "string"}]
+_GRID: dict[str, JsonValue] = {"anyOf": [*_AXIS, {"type": "array", "items": {"anyOf": _AXIS}}]}
+_Grid = Annotated[Json, WithJsonSchema(_GRID)]
+"""Any JSON, which the API reads: errors of a union would name its types."""
 
 
 class ToolArguments(BaseModel):
@@ -52,6 +52,10 @@ class SpecializationArguments(ToolArguments):
         default=None,
         description='modules that it imports: {"pkg/ops.py": "..."}',
     )
+    module: Name | None = Field(default=None, description="the source's own: pkg.kernels")
+    absent: list[Name] | None = Field(
+        default=None, max_length=MAX_ABSENT, description="with `module`: modules not to ask for"
+    )
 
 
 class KernelArguments(SpecializationArguments):
@@ -83,7 +87,7 @@ class LaunchArguments(KernelArguments):
         description='{"x_ptr": "fp32[8,512]:normal(seed=1)", "out_ptr": "fp32[8,512]:output", '
         '"n": 4096}; or {"shape": [8, 512], "dtype": "fp32", "init": {"kind": "uniform"}}',
     )
-    grid: int | _Formula | _Axes = Field(description='4, [4, 2] or ["cdiv(n, BLOCK_SIZE)"]')
+    grid: _Grid = Field(description='4, [4, 2] or ["cdiv(n, BLOCK_SIZE)"]')
     reference: Text | None = Field(
         default=None,
         description="Python: def reference(x_ptr, **_): return x_ptr + 1, with NumPy as np",

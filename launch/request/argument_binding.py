@@ -100,8 +100,10 @@ def _block_errors(block: list[int], base: Buffer, at: str) -> list[FieldError]:
     return []
 
 
-_KINDS = 'a number, true, false, null, a buffer {"shape", "dtype", ...}, {"value", "dtype"}, '
-_KINDS += '{"tuple": [...]}, {"view": {...}} or {"descriptor": {...}}'
+_BUFFER = '{"shape": [8, 1000], "dtype": "fp32", "init": {"kind": "normal"}}'
+_KINDS = f'a number, true, false, null, a buffer such as {_BUFFER} (an output has "output": true '
+_KINDS += 'instead of `init`), {"value", "dtype"}, {"tuple": [...]}, {"view": {...}} or '
+_KINDS += '{"descriptor": {...}}'
 _MAX_WAITING = 32
 
 

@@ -41,6 +41,7 @@ _BOUNDS = Bounds(
 )
 
 
+_EXAMPLE = '[8] or ["cdiv(n_elements, BLOCK_SIZE)"]'
 _NODES = (ast.Name, ast.Load, ast.UnaryOp, ast.BinOp, ast.Call)
 _OPERATORS = (ast.UAdd, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
@@ -124,7 +125,8 @@ def parse_grid(raw: Any, at: str = "/grid") -> Grid:
     Raises RequestRejected with every invalid dimension.
     """
     if not isinstance(raw, list) or not 1 <= len(raw) <= len(LIMITS):
-        raise RequestRejected(FieldError(at, f"must be a list of one to three; {_BOUNDS.grammar}"))
+        message = f"must be a list of one to three, such as {_EXAMPLE}; {_BOUNDS.grammar}"
+        raise RequestRejected(FieldError(at, message))
     errors: list[FieldError] = []
     dimensions = []
     for axis, item in enumerate(raw):

@@ -59,6 +59,7 @@ def test_a_program_with_a_serious_flag_is_not_simply_passed() -> None:
     assert said.facts["next"].startswith("have the kernels do the work in each call")
 
 
+@pytest.mark.parametrize("verdict", ["passed", "not_checked"])
 @pytest.mark.parametrize(
     ("launched", "remarks"),
     [
@@ -68,10 +69,10 @@ def test_a_program_with_a_serious_flag_is_not_simply_passed() -> None:
     ],
 )
 def test_what_the_cpu_device_did_not_do_is_remarked_on(
-    launched: dict[str, Any], remarks: list[str]
+    launched: dict[str, Any], remarks: list[str], verdict: str
 ) -> None:
     nothing = dict.fromkeys(("problem", "findings", "outputs", "timing", "fuzz", "proof"))
-    ran = {"id": "l1", "state": "completed", "verdict": "passed", "device": {"interpreter": True}}
+    ran = {"id": "l1", "state": "completed", "verdict": verdict, "device": {"interpreter": True}}
     arguments = LaunchArguments(source="k", grid=1, arguments={}, **launched)
 
     said = ran_answer(SimpleNamespace(json=ran | nothing), "launch", arguments)

@@ -59,6 +59,7 @@ def test_a_grid_may_be_one_axis_or_a_number_in_quotes() -> None:
     assert grid(4) == [4]
     assert grid("8") == [8]
     assert grid(["2", "cdiv(n, BLOCK)"]) == [2, "cdiv(n, BLOCK)"]
+    assert grid({"x": 4}) == {"x": 4}  # which the API refuses
 
 
 def test_a_bare_axis_is_an_option_or_a_constexpr() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -377,6 +378,58 @@ async def test_the_forms_of_the_command_line_work(system: Deployment) -> None:
     assert re.match(r"launch [0-9a-f]+: passed\n", await said(system, "launch", **LAUNCHED | short))
     swept = await said(system, "sweep", **COMPILED | {"space": space, "constexprs": {}})
     assert swept.count(": succeeded") == 2
+
+
+async def test_a_source_named_by_its_module_finds_its_package(system: Deployment) -> None:
+    text = "from .ops import total\n" + VECTOR_ADD.replace("x + y", "total(x, y)")
+    named = {"source": text, "module": "pkg.kernels"}
+    ops = {"pkg/ops.py": "import triton\n@triton.jit\ndef total(x, y):\n    return x + y\n"}
+
+    without = await said(system, "compile", **COMPILED | named)
+    compiled = await said(system, "compile", **COMPILED | named | {"files": ops})
+
+    assert "pkg/ops.py" in without
+    assert compiled.startswith("succeeded")
+
+
+WRONG = (2.5, [[1]], {"a": [None]})
+
+
+@pytest.mark.parametrize("tool", ["compile", "launch", "program", "sweep", "prove", "explain"])
+async def test_a_wrong_value_is_named_by_an_argument_of_the_tool(
+    system: Deployment, tool: str
+) -> None:
+    right = {
+        "compile": COMPILED,
+        "launch": LAUNCHED,
+        "program": {"source": "x = 1"},
+        "sweep": COMPILED | {"space": {"BLOCK_SIZE": [256]}},
+        "prove": {"source": VECTOR_ADD, "contract": "sizes n"},
+        "explain": {"key": "0" * 64},
+    }[tool]
+    async with connected(system) as client:
+        [schema] = [
+            listed.input_schema["properties"]
+            for listed in (await client.list_tools()).tools
+            if listed.name == tool
+        ]
+        for argument, value in itertools.product(schema, WRONG):
+            answered = await client.call_tool(tool, right | {argument: value})
+            facts = answered.structured_content
+            if not answered.is_error or facts["slug"] != "invalid_request":
+                continue  # the value fits, or only the source shows that it does not
+            for wrong in facts["arguments"]:
+                first, *rest = wrong["argument"].split(".")
+                assert first in schema, facts
+                assert not any(re.search(r"\W|^(int|str|float|bool)$", word) for word in rest)
+                assert f"`{wrong['argument']}`" in facts["next"]
+
+
+async def test_a_wrong_grid_has_an_example_of_a_right_one(system: Deployment) -> None:
+    for grid in (2.5, None, {"x": 1}, [[1]], []):
+        text = await said(system, "launch", **LAUNCHED | {"grid": grid})
+
+        assert re.search(r"^grid(\.0)?: .*cdiv\(", text, re.MULTILINE), text
 
 
 async def test_a_wrong_reference_is_what_to_fix(system: Deployment) -> None:

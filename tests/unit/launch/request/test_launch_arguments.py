@@ -201,6 +201,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "product beyond 64 bits": ({"x": buffer([2**40, 2**40])}, "/x/shape", "64-bit addresses"),
     "extent beyond 64 bits": ({"x": buffer([2**63])}, "/x/shape/0", "less than or equal"),
     "string": ({"x": "fp32"}, "/x", "strings are constexprs"),
+    "a form of the command line": (
+        {"x": "fp32[8]:normal"},
+        "/x",
+        '{"shape": [8, 1000], "dtype": "fp32", "init": {"kind":',
+    ),
     "dtype as a value": ({"x": {"dtype": "bf16"}}, "/x/shape", "needed"),
     "function as a value": ({"x": {"function": "relu"}}, "/x", "is not an argument"),
     "empty object": ({"x": {}}, "/x", "is not an argument"),
