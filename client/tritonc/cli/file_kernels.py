@@ -1,7 +1,9 @@
 """The kernels of a Python file, each with the types and values that a compile request needs."""
 
+import re
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,11 +11,20 @@ from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.posted_file import PostedFile, read_source, specialized
-from tritonc.cli.terminal import Say
+from tritonc.cli.terminal import Say, Terminal
+from tritonc.gate.measure_cells import AT_ONCE
+from tritonc.packages.jit_uses import JitUses
+from tritonc.service_errors import WaitExpired
+from tritonc.signature_sources import InvalidSignatureSource
 
 DEFAULT_TARGET = "cuda:90"
 MAX_FILES = 2000
+LINE_EVERY_S = 5.0
+"""The least seconds between two lines of progress, where it cannot be drawn."""
 _UNFLAGGED = {"file": [], "no_local_imports": False, "like": [], "autotune": False, "kernel": None}
+_JIT = re.compile(rb"\bjit\b")
+_UNREADABLE = (ArgumentTypeError, InvalidSignatureSource, OSError, WaitExpired)
+"""The errors of one file, which do not stop the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +44,73 @@ class FileKernel:
     """The assumptions behind its members."""
 
 
-def files_with_kernels(word: str) -> list[Path]:
-    """Return a file, or the files with kernels of a folder or an installed package, sorted.
+def named_kernels(
+    words: Sequence[str], target: str, client: Client, terminal: Terminal
+) -> list[FileKernel]:
+    """Return the kernels of files, folders and installed packages, without functions they call.
 
-    Raises ArgumentTypeError if there is no such place, or for more than `MAX_FILES`.
+    A file that cannot be read is left out with a note if there are others. Raises ArgumentTypeError
+    if there is no kernel, and the errors of a single file.
     """
+    files = _named_files(words)
+    paths = [path for path, is_named in files.items() if is_named or _has_kernels(path)]
+    uses = JitUses.of(files)
+    kernels: list[FileKernel] = []
+    with (
+        terminal.progress("reading kernels", line_every_s=LINE_EVERY_S) as say,
+        ThreadPoolExecutor(AT_ONCE) as pool,
+    ):
+        reading = [
+            pool.submit(_file_kernels, path, uses, target, client, terminal.say) for path in paths
+        ]
+        for done, (path, read) in enumerate(zip(paths, reading, strict=True), 1):
+            try:
+                kernels += read.result()
+            except _UNREADABLE as error:
+                if len(paths) == 1:
+                    raise
+                terminal.say(f"note: {path} is left out: {error}")
+            say(f"read {done} of {len(paths)} files")
+    if not kernels:
+        raise ArgumentTypeError(f"{', '.join(words)}: there is no @triton.jit")
+    return kernels
+
+
+def _named_files(words: Sequence[str]) -> dict[Path, bool]:
+    """Return the Python files that words mean, each once; True for those that a word names.
+
+    Raises ArgumentTypeError if there is no such place, or for more than `MAX_FILES` in a folder.
+    """
+    named: dict[Path, bool] = {}
+    paths: dict[Path, Path] = {}
+    for word in words:
+        path = Path(word)
+        files = [path] if path.is_file() else _files_below(word)
+        for file in files:
+            first = paths.setdefault(file.resolve(), file)
+            named[first] = named.get(first, False) or file == path
+    return named
+
+
+def _files_below(word: str) -> list[Path]:
     path = Path(word)
-    if path.is_file():
-        return [path]
     folder = path if path.is_dir() else _package(word)
     if folder is None:
         raise ArgumentTypeError(f"{word}: no such file, folder or installed package")
-    files = sorted(folder.rglob("*.py"))
+    below = sorted(folder.rglob("*.py"))
+    files = [file for file in below if not _is_hidden(file.relative_to(folder))]
     if len(files) > MAX_FILES:
         raise ArgumentTypeError(f"{word} has {len(files)} files; name at most {MAX_FILES}")
-    return [file for file in files if b"triton.jit" in file.read_bytes()]
+    return files
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _has_kernels(path: Path) -> bool:
+    text = path.read_bytes()
+    return b"triton" in text and _JIT.search(text) is not None
 
 
 def _package(name: str) -> Path | None:
@@ -59,22 +122,27 @@ def _package(name: str) -> Path | None:
     return Path(folders[0]) if folders else None
 
 
-def file_kernels(name: str, target: str, client: Client, say: Say) -> Iterator[FileKernel]:
-    """Yield the kernels of a file that no other kernel calls; `say` gets what was inferred.
+def _file_kernels(
+    path: Path, uses: JitUses, target: str, client: Client, say: Say
+) -> list[FileKernel]:
+    """Return the kernels of a file; `say` gets what was inferred.
 
     Raises ArgumentTypeError if the service cannot read the file.
     """
-    posted = read_source(name, Namespace(**_UNFLAGGED))
+    posted = read_source(str(path), Namespace(**_UNFLAGGED))
     if posted.language:
-        raise ArgumentTypeError(f"{name} is IR; name Python files")
+        raise ArgumentTypeError(f"{path} is IR; name Python files")
     inspection = posted.inspected(client)
     if problem := inspection.get("problem"):
-        raise ArgumentTypeError(f"{name}: {problem.get('detail') or problem.get('slug')}")
+        raise ArgumentTypeError(f"{path}: {problem.get('detail') or problem.get('slug')}")
     kernels = inspection.get("kernels") or ()
     called = {other for kernel in kernels for other in kernel.get("calls") or ()}
-    for kernel in kernels:
-        if kernel["name"] not in called:
-            yield _file_kernel(posted, kernel, target, client, say)
+    return [
+        _file_kernel(posted, kernel, target, client, say)
+        for kernel in kernels
+        if uses.is_launched(path, name := kernel["name"])
+        or not (name in called or uses.is_called(path, name))
+    ]
 
 
 def _file_kernel(

@@ -10,12 +10,7 @@ from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
-from tritonc.cli.file_kernels import (
-    DEFAULT_TARGET,
-    FileKernel,
-    file_kernels,
-    files_with_kernels,
-)
+from tritonc.cli.file_kernels import DEFAULT_TARGET, FileKernel, named_kernels
 from tritonc.cli.interruption import Interrupted
 from tritonc.cli.kernel_flags import WORDS, add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
@@ -186,19 +181,18 @@ def _write_gate_file(args: Namespace, client: Client, terminal: Terminal) -> Non
             f"{path} exists; name another file, as in: tritonc gate new.toml --init ..."
         )
     targets = list(map(target_name, args.target)) or [DEFAULT_TARGET]
-    kernels_of_files: list[FoundKernel] = []
-    for name in (str(file) for word in args.init for file in files_with_kernels(word)):
-        source = Path(os.path.relpath(name, path.parent)).as_posix()
-        kernels = file_kernels(name, targets[0], client, terminal.say)
-        kernels_of_files += [
-            FoundKernel(source, k.name, _members(k, terminal), _guesses(k)) for k in kernels
-        ]
-    if not kernels_of_files:
-        raise ArgumentTypeError(f"{', '.join(args.init)}: there is no @triton.jit")
-    path.write_text(gate_file_text(kernels_of_files, targets, args.triton), encoding="utf-8")
-    count = f"{len(kernels_of_files)} kernel{'' if len(kernels_of_files) == 1 else 's'}"
+    kernels = [
+        FoundKernel(_relative(k, path.parent), k.name, _members(k, terminal), _guesses(k))
+        for k in named_kernels(args.init, targets[0], client, terminal)
+    ]
+    path.write_text(gate_file_text(kernels, targets, args.triton), encoding="utf-8")
+    count = f"{len(kernels)} kernel{'' if len(kernels) == 1 else 's'}"
     next_step = "" if args.update_baseline else "; `tritonc gate --update-baseline` comes next"
     terminal.say(f"wrote {path} with {count}{next_step}")
+
+
+def _relative(kernel: FileKernel, folder: Path) -> str:
+    return Path(os.path.relpath(kernel.posted.name, folder)).as_posix()
 
 
 def _guesses(kernel: FileKernel) -> list[str]:

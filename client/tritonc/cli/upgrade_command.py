@@ -3,12 +3,11 @@
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.file_kernels import DEFAULT_TARGET, file_kernels, files_with_kernels
+from tritonc.cli.file_kernels import DEFAULT_TARGET, LINE_EVERY_S, FileKernel, named_kernels
 from tritonc.cli.kernel_flags import add_json, add_targets, add_wait, targets_of
 from tritonc.cli.posted_file import PostedFile
 from tritonc.cli.streams import write_json
@@ -16,19 +15,13 @@ from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.gate.cells import OfferedTritons, version_order
 from tritonc.gate.gated_kernel import BudgetTable, GatedKernel
-from tritonc.gate.measure_cells import AT_ONCE
 from tritonc.gate.report_text import one_line, shown_path
 from tritonc.gate.source_lines import SourceLines
-from tritonc.signature_sources import InvalidSignatureSource
 from tritonc.upgrade.kernel_change import KernelChange
 from tritonc.upgrade.proposals import patch
 from tritonc.upgrade.upgrade_run import Upgrade, UpgradeRow, run_upgrade
 
 MAX_CLASSES = 3
-LINE_EVERY_S = 5.0
-"""The least seconds between two lines of progress, where it cannot be drawn."""
-_UNREADABLE = (ArgumentTypeError, InvalidSignatureSource, OSError)
-"""The errors of one file, which do not stop the others."""
 COLUMNS = [
     "kernel", "target", "spills", "registers", "occupancy", "instructions", "classes", "compile s",
     "machine code",
@@ -73,21 +66,11 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """
     tritons = two_tritons(args.triton, client)
     targets = targets_of(args) or [DEFAULT_TARGET]
-    paths = [path for word in args.sources for path in files_with_kernels(word)]
-    with terminal.progress("reading kernels", line_every_s=LINE_EVERY_S) as say:
-        kernels: list[GatedKernel] = []
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            reading = [pool.submit(_kernels, path, targets, client, terminal) for path in paths]
-            for done, (path, read) in enumerate(zip(paths, reading, strict=True), 1):
-                try:
-                    kernels += read.result()
-                except _UNREADABLE as error:
-                    if len(paths) == 1:
-                        raise
-                    terminal.say(f"note: {path} is left out: {error}")
-                say(f"read {done} of {len(paths)} files")
-        if not kernels:
-            raise ArgumentTypeError(f"{', '.join(args.sources)}: there is no @triton.jit")
+    kernels = [
+        _gated(kernel, targets)
+        for kernel in named_kernels(args.sources, targets[0], client, terminal)
+    ]
+    with terminal.progress("compiling", line_every_s=LINE_EVERY_S) as say:
         upgrade = run_upgrade(client, kernels, tritons, args.wait_s, say)
     if args.patch is not None:
         _write_patch(args.patch, upgrade, terminal)
@@ -116,25 +99,20 @@ def two_tritons(word: str, client: Client) -> tuple[str, str]:
     return old, new
 
 
-def _kernels(
-    path: Path, targets: Sequence[str], client: Client, terminal: Terminal
-) -> list[GatedKernel]:
-    """Return the kernels of a file that no other kernel calls, with their types."""
-    return [
-        GatedKernel(
-            name=kernel.name,
-            place=f"{path}: {kernel.name}",
-            path=path,
-            members={"source": kernel.posted.text, **kernel.members},
-            lines=_source_lines(path, kernel.posted),
-            launch=None,
-            targets=tuple(targets),
-            tritons=(),
-            budgets=BudgetTable(),
-            package=kernel.posted.package,
-        )
-        for kernel in file_kernels(str(path), targets[0], client, terminal.say)
-    ]
+def _gated(kernel: FileKernel, targets: Sequence[str]) -> GatedKernel:
+    path = Path(kernel.posted.name)
+    return GatedKernel(
+        name=kernel.name,
+        place=f"{path}: {kernel.name}",
+        path=path,
+        members={"source": kernel.posted.text, **kernel.members},
+        lines=_source_lines(path, kernel.posted),
+        launch=None,
+        targets=tuple(targets),
+        tritons=(),
+        budgets=BudgetTable(),
+        package=kernel.posted.package,
+    )
 
 
 def _source_lines(path: Path, posted: PostedFile) -> SourceLines:

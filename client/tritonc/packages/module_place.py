@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RELATIVE = re.compile(r"^[ \t]*from[ \t]+(\.+)", re.MULTILINE)
 LIBRARIES = frozenset({"torch", "numpy"})
 """Packages for which the service has stand-ins: single modules of them may be sent."""
-_RESERVED = sys.stdlib_module_names | LIBRARIES | {"triton"}
+RESERVED = sys.stdlib_module_names | LIBRARIES | {"triton"}
 _MAX_COUNTED = 100_000
 MAX_PARTS, MAX_CHARS = 32, 512  # of a dotted name in a request
 
@@ -79,7 +79,7 @@ def place_of(path: Path, text: str) -> ModulePlace:
         packages = tuple(_as_name(item.name) for item in reversed(above))
     if not is_sendable(".".join((*packages, module))):
         packages = ()
-    if not packages and (module == INIT or module in _RESERVED):
+    if not packages and (module == INIT or module in RESERVED):
         module = UNNAMED
     return ModulePlace(folder, packages, module)
 
@@ -123,7 +123,7 @@ def _importable(names: Iterable[str]) -> tuple[str, ...]:
     dotted: list[str] = []
     for name in names:
         dotted = [*dotted, name] if _NAME.fullmatch(name) else []
-    while dotted and dotted[0] in _RESERVED:
+    while dotted and dotted[0] in RESERVED:
         dotted = dotted[1:]
     return tuple(dotted)
 
@@ -135,7 +135,7 @@ def _climbs(text: str) -> int:
 
 def _as_name(folder: str) -> str:
     name = re.sub(r"\W", "_", folder, flags=re.ASCII) or "_"
-    return f"_{name}" if name[0].isdigit() or name in _RESERVED else name
+    return f"_{name}" if name[0].isdigit() or name in RESERVED else name
 
 
 def _entries(folder: Path) -> Iterator[Path]:

@@ -42,6 +42,64 @@ def test_a_folder_stands_for_its_files_with_kernels(service: GateService, capsys
     assert written["kernels"]["double"]["source"] == "kernels/inner/double.py"
 
 
+def written_kernels() -> dict[str, Any]:
+    kernels: dict[str, Any] = tomllib.loads(Path("kernels.toml").read_text())["kernels"]
+    return kernels
+
+
+def test_a_function_that_a_kernel_of_another_file_calls_is_not_guarded(service: GateService):
+    Path("helpers.py").write_text(KERNEL.replace("double", "act"))
+    Path("double.py").write_text("from helpers import act\n" + KERNEL.replace("2 *", "act(2) *"))
+    service.kernels = ["act", "double"]
+
+    assert gate(service, "--init", "double.py", "helpers.py") == 0
+
+    assert [*written_kernels()] == ["double"]
+
+
+def test_a_function_that_is_launched_is_guarded_though_a_kernel_calls_it(service: GateService):
+    folder = Path("kernels")
+    folder.mkdir()
+    (folder / "helpers.py").write_text(KERNEL.replace("double", "act"))
+    double = KERNEL.replace("2 *", "act(2) *")
+    (folder / "double.py").write_text(f"from helpers import act\n{double}")
+    (folder / "host.py").write_text("from helpers import act\n\nact[(1,)](None, 64)\n")
+    service.kernels = ["act", "double"]
+
+    assert gate(service, "--init", "kernels") == 0
+
+    assert [*written_kernels()] == ["double", "act"]
+
+
+def test_a_file_that_is_named_twice_is_listed_once(service: GateService):
+    folder = Path("kernels")
+    folder.mkdir()
+    (folder / "double.py").write_text(KERNEL)
+
+    assert gate(service, "--init", "kernels/double.py", "kernels", "./kernels/double.py") == 0
+
+    assert [*written_kernels()] == ["double"]
+
+
+def test_a_file_that_cannot_be_read_is_left_out_with_a_note(service: GateService, capsys: Any):
+    Path("double.py").write_text(KERNEL)
+    Path("bad.py").write_bytes(b"# triton.jit\n'\xff'\n")
+
+    assert gate(service, "--init", ".") == 0
+
+    assert [*written_kernels()] == ["double"]
+    assert "note: bad.py is left out: bad.py is not" in capsys.readouterr().err
+
+
+def test_hidden_folders_are_not_searched(service: GateService, capsys: Any):
+    Path(".venv").mkdir()
+    Path(".venv/double.py").write_text(KERNEL)
+
+    assert gate(service, "--init", ".") == 2
+
+    assert "there is no @triton.jit" in capsys.readouterr().err
+
+
 def test_files_without_a_kernel_make_no_gate_file(service: GateService, capsys: Any):
     Path("plain.py").write_text("x = 1\n")
     service.kernels = []

@@ -36,7 +36,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GateService:
 
 
 def upgrade(service: GateService, *words: str) -> int:
-    argv = ["upgrade", "double.py", "--triton", "3.6,3.9", *words]
+    argv = ["upgrade", "double.py", *words, "--triton", "3.6,3.9"]
     return main(argv, environment={"TRITOND_URL": "http://t.test"}, transport=service)
 
 
@@ -120,10 +120,27 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(service: GateServic
     assert "1 compared" in said.out
 
 
+def test_a_function_that_a_kernel_of_another_file_calls_is_not_compared(
+    service: GateService, capsys: Any
+):
+    Path("helpers.py").write_text(KERNELS.replace("double", "act"))
+    Path("double.py").write_text(
+        "import helpers\n"
+        + KERNELS.replace("N=64 num_warps=1", "N=64").replace("2 *", "helpers.act(2) *")
+    )
+    service.kernels = ["act", "double"]
+    service.compiled = lambda posted: {}
+
+    assert upgrade(service, "helpers.py", "--json") == 0
+
+    assert [row["kernel"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["double"]
+
+
 def test_progress_is_written_where_it_cannot_be_drawn(
     service: GateService, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("tritonc.cli.upgrade_command.LINE_EVERY_S", 0.0)
+    for module in ("file_kernels", "upgrade_command"):
+        monkeypatch.setattr(f"tritonc.cli.{module}.LINE_EVERY_S", 0.0)
 
     upgrade(service)
 
