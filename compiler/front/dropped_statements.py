@@ -105,3 +105,10 @@ def modules_lacked(dropped: DroppedStatement, others: Sequence[DroppedStatement]
     if error.name.partition(".")[0] in HOST_LIBRARIES | sys.stdlib_module_names:
         return []
     return import_errors.needs_of(error, cause.span)
+
+
+def removed_module(dropped: DroppedStatement, others: Sequence[DroppedStatement]) -> str | None:
+    """Return the module of Triton for whose lack a statement raised: this version has none."""
+    error = chain_of(dropped, "", others)[-1][0].error
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    return name if name is not None and name.startswith("triton.") else None

@@ -26,7 +26,12 @@ from typing import Any, NoReturn
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, file_in_kernel
 from compiler.front.code_reach import UserCalls, unnoted
-from compiler.front.dropped_statements import DroppedStatement, dropped_statement, modules_lacked
+from compiler.front.dropped_statements import (
+    DroppedStatement,
+    dropped_statement,
+    modules_lacked,
+    removed_module,
+)
 from compiler.front.environment import (
     Assumptions,
     StandIn,
@@ -225,8 +230,35 @@ class ModuleExecution:
             module = getattr(value, "__module__", None)
             if not isinstance(module, str) or module.split(".")[0] != "triton":
                 return self._peeled(statement, [node], scope, f"cannot run here: {_AS_WRITTEN}")
-        is_jit = any(_is_jit(node, namespace) for node in decorators)
-        return self._without_defaults(statement, scope, dropped) if is_jit else None
+        if not any(_is_jit(node, namespace) for node in decorators):
+            return None
+        without_name = self._without_lacking_name(statement, scope, dropped)
+        return without_name or self._without_defaults(statement, scope, dropped)
+
+    def _without_lacking_name(
+        self, function: ast.FunctionDef, scope: _ExecutionScope, dropped: DroppedStatement
+    ) -> ast.stmt | None:
+        """Return a kernel without the `repr` of its `@triton.jit` that lacks a module."""
+        modules = modules_lacked(dropped, self.dropped)
+        jits = [node for node in function.decorator_list if isinstance(node, ast.Call)]
+        named = ((jit, word) for jit in jits for word in jit.keywords if word.arg == "repr")
+        jit, word = next(named, (None, None))
+        namespace, file = scope.module.__dict__, file_in_kernel(scope.path) or USER_FILE
+        if not modules or jit is None or word is None:
+            return None
+        if not (_is_jit(jit, namespace) and self._lacks_a_name(word.value, namespace)):
+            return None
+        message = (
+            f"the repr of {function.name} needs {' or '.join(modules)}, which was not posted: the "
+            "kernel keeps the name of its function"
+        )
+        self.assumptions.add(Assumption(file, jit.lineno, message))
+        self._note_lacking(scope, function, modules)
+        others = [other for other in jit.keywords if other is not word]
+        unnamed = ast.copy_location(ast.Call(jit.func, jit.args, others), jit)
+        bare = copy.copy(function)
+        bare.decorator_list = [unnamed if n is jit else n for n in function.decorator_list]
+        return bare
 
     def _without_defaults(
         self, function: ast.FunctionDef, scope: _ExecutionScope, dropped: DroppedStatement
@@ -267,13 +299,14 @@ class ModuleExecution:
     ) -> ast.stmt | None:
         """Return a function without a tuner that lacks a module; None if it lacks none."""
         modules = modules_lacked(dropped, self.dropped)
-        if not modules:
+        removed = removed_module(dropped, self.dropped)
+        if not modules and removed is None:
             return None
         self._note_lacking(scope, function, modules)
-        why = (
-            f"needs {' or '.join(modules)}, which was not posted, and is left out: what it would "
-            "set is assumed"
-        )
+        why = f"needs {' or '.join(modules)}, which was not posted"
+        if removed is not None:
+            why = f"needs {removed}, which this version of Triton does not have"
+        why += ", and is left out: what it would set is assumed"
         decorator, kind = tuner
         instead = _unknown_tuner(kind, self.assumptions)
         return self._peeled(function, [decorator], scope, why, instead)

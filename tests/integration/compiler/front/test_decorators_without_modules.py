@@ -44,6 +44,28 @@ def test_a_tuner_that_needs_a_missing_module_is_left_out_and_named(
     assert any("left out" in message and "pkg.tuning" in message for message in messages(ended))
 
 
+def test_a_tuner_that_needs_a_removed_module_of_triton_is_left_out(children: Children) -> None:
+    removed = "from triton.ops.matmul_perf_model import early_config_prune\n"
+    pruned = "prune_configs_by={'early_config_prune': early_config_prune}"
+    text = f"{HEAD}{removed}@triton.autotune(configs=[], key=[], {pruned})\n{KERNEL}"
+
+    ended = run(children, text, module=None)
+
+    assert ended.result["needs"] == []
+    assert any("left out" in message and "triton.ops" in message for message in messages(ended))
+
+
+def test_a_repr_that_needs_a_missing_module_is_left_out_and_named(children: Children) -> None:
+    made = "from pkg.names import make_repr\nNAME = make_repr('k')\n"
+    text = HEAD + made + KERNEL.replace("triton.jit", "triton.jit(repr=NAME, debug=True)")
+
+    ended = run(children, text, module=None)
+
+    assert "@k(" in ended.stages["ttir"].decode()
+    assert ended.result["needs"] == ["pkg.names"]
+    assert any("the repr of k needs pkg.names" in message for message in messages(ended))
+
+
 def test_values_of_heuristics_that_are_left_out_are_listed_as_assumed(children: Children) -> None:
     ended = run(children, LACKING["heuristics of the module"], module=None)
 
