@@ -5,16 +5,18 @@ Values are in the tagged form of `constants`.
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from compiler.reading import constants
 from compiler.reading.jit_decorator import Aliases
+from compiler.reading.proposals.address_roots import is_access
 from compiler.reading.proposals.clues import DTYPES, MAX_REASON_CHARS, Clue
-from compiler.reading.proposals.parsed_function import ParsedFunction
+from compiler.reading.proposals.parsed_function import ParsedFunction, argument
 
 MAX_VALUES = 16
 MAX_VALUE_CHARS = 256
+MAX_CALLS_DEEP = 16
 _TILE, _SMALL_TILE, _COUNT, _UNROLLED = 64, 32, 4, 4
 _MULTIPLE = 1024  # of all usual tiles, also of four of them
 MAX_TILES = 3
@@ -33,6 +35,8 @@ _KEYWORDS: dict[str, tuple[Any, str]] = {
     "eviction_policy": ("evict_last", "is an eviction policy"),
     "cache_modifier": (".cg", "is a cache modifier"),
     "input_precision": ("tf32", "is a precision"),
+    "warp_specialize": (False, "decides whether warps are specialised"),
+    "flatten": (False, "decides whether loops are flattened"),
 }
 _COMPARED = "is compared with this number"
 _BIT_OPERATORS = (ast.LShift, ast.RShift, ast.BitXor, ast.BitAnd, ast.BitOr)
@@ -46,8 +50,12 @@ Found = tuple[list[Any], int, str, str]
 class ConstexprValues:
     """The values that one source names, and examples where it names none."""
 
-    def __init__(self, tree: ast.Module, aliases: Aliases) -> None:
+    def __init__(
+        self, tree: ast.Module, aliases: Aliases, functions: Mapping[str, ParsedFunction]
+    ) -> None:
         self._aliases = aliases
+        self._functions = functions
+        self._examples_of: dict[str, dict[str, Found]] = {}
         self._launches: dict[str, list[tuple[ast.Call, dict[str, list[ast.expr]]]]] = {}
         for unit in tree.body:
             assigned: dict[str, list[ast.expr]] = {}
@@ -63,13 +71,14 @@ class ConstexprValues:
                         part = value.body if isinstance(value, ast.IfExp) else value
                         assigned.setdefault(name, []).append(part)
 
-    def of(self, facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
-        """Return the source's values of a kernel's constexprs; the likeliest place wins."""
-        examples: dict[str, Found] = {}
-        for node in reversed(function.nodes):
-            for name, use in _uses(node, function):
-                before = examples.get(name)
-                examples[name] = use if before is None else _first_or_least(use, before)
+    def of(
+        self, facts: dict[str, Any], function: ParsedFunction, pointers: Collection[str] = ()
+    ) -> dict[str, Found]:
+        """Return the source's values of a kernel's constexprs; the likeliest place wins.
+
+        `pointers` are the kernel's parameters that it reads or writes through.
+        """
+        examples = self._examples(function, 0)
         defaults = {
             parameter["name"]: (
                 [parameter["default"]["literal"]] if "literal" in parameter["default"] else [],
@@ -81,6 +90,8 @@ class ConstexprValues:
             if parameter["default"] is not None
         }
         implied = {name: use for node in function.nodes for name, use in _implied(node, function)}
+        for node in function.nodes:
+            implied |= _flags_of_pointers(node, function, pointers)
         launched = self._launch_values(facts["name"], function)
         tuned = self._built_config_values(function) | _config_values(facts, function)
         return examples | implied | launched | defaults | tuned
@@ -110,6 +121,31 @@ class ConstexprValues:
             "reason": reason[:MAX_REASON_CHARS],
             "confidence": confidence,
         }
+
+    def _examples(self, function: ParsedFunction, depth: int) -> dict[str, Found]:
+        """Return an example for each name that its use explains, in the function or a helper."""
+        name = function.node.name
+        if name not in self._examples_of:
+            self._examples_of[name] = {}  # a function that calls itself finds this
+            self._examples_of[name] = self._passed(function, depth) | _own_examples(function)
+        return self._examples_of[name]
+
+    def _passed(self, function: ParsedFunction, depth: int) -> dict[str, Found]:
+        """Return the examples for names that are passed to helpers, whose uses explain them."""
+        made: dict[str, Found] = {}
+        for call in function.calls:
+            name = function.callee(call)
+            helper = self._functions.get(name)
+            if helper is None or depth >= MAX_CALLS_DEEP:
+                continue
+            examples = self._examples(helper, depth + 1)
+            passed = dict(zip(helper.positional, call.args, strict=False))
+            passed |= {word.arg: word.value for word in call.keywords if word.arg}
+            for parameter, value in passed.items():
+                if isinstance(value, ast.Name) and (use := examples.get(parameter)) is not None:
+                    reason = f"is passed to {name}, where it {use[2]}"
+                    made.setdefault(value.id, (use[0], call.lineno, reason, use[3]))
+        return made
 
     def _built_config_values(self, function: ParsedFunction) -> dict[str, Found]:
         """Return the values in `[Config({'B': b}) for b in [64, 128]]`."""
@@ -149,14 +185,14 @@ class ConstexprValues:
 
 def _without_stars(arguments: list[ast.expr]) -> Iterator[ast.expr]:
     """Yield the positional arguments of a call, up to a `*items` of unknown length."""
-    for argument in arguments:
-        if not isinstance(argument, ast.Starred):
-            yield argument
+    for passed in arguments:
+        if not isinstance(passed, ast.Starred):
+            yield passed
             continue
-        parts = argument.value
+        parts = passed.value
         if isinstance(parts, ast.IfExp):
             sizes = [len(p.elts) for p in (parts.body, parts.orelse) if isinstance(p, ast.Tuple)]
-            parts = parts.body if len(sizes) == 2 and sizes[0] == sizes[1] else argument
+            parts = parts.body if len(sizes) == 2 and sizes[0] == sizes[1] else passed
         if not isinstance(parts, ast.Tuple | ast.List):
             return
         yield from _without_stars(parts.elts)
@@ -176,6 +212,15 @@ def _config_values(facts: dict[str, Any], function: ParsedFunction) -> dict[str,
 def _example(value: Any, line: int, reason: str) -> Found:
     shown = next(iter(value.values())) if isinstance(value, dict) else value
     return [value], line, f"{reason}; {shown} is an example", "low"
+
+
+def _own_examples(function: ParsedFunction) -> dict[str, Found]:
+    examples: dict[str, Found] = {}
+    for node in reversed(function.nodes):
+        for name, use in _uses(node, function):
+            before = examples.get(name)
+            examples[name] = use if before is None else _first_or_least(use, before)
+    return examples
 
 
 def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
@@ -214,6 +259,43 @@ def _implied(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Fou
         ) if function.callee(node) == "static_assert":
             reason = "is asserted to be a multiple"
             yield name, _example(_int(_MULTIPLE), node.lineno, reason)
+
+
+def _flags_of_pointers(
+    node: ast.AST, function: ParsedFunction, pointers: Collection[str]
+) -> Iterator[tuple[str, Found]]:
+    """Yield the flags that decide whether a parameter is a pointer or a number: it is a pointer."""
+    if not isinstance(node, ast.If | ast.IfExp):
+        return
+    match node.test:
+        case ast.Name(id=flag):
+            value = True
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=flag)):
+            value = False
+        case _:
+            return
+    branches = [(node.body, node.orelse, value), (node.orelse, node.body, not value)]
+    for taken, other, chosen in branches:
+        for name in sorted(_accessed(taken, function) - _accessed(other, function)):
+            if name in pointers and name in _names_in(other):
+                reason = f"decides whether {name} is a pointer"
+                yield flag, _example(chosen, node.lineno, reason)
+
+
+def _accessed(branch: ast.expr | list[ast.stmt], function: ParsedFunction) -> set[str]:
+    """Return the names in the addresses that a branch reads or writes."""
+    calls = (node for node in _nodes_of(branch) if isinstance(node, ast.Call))
+    addresses = (argument(c, 0, "pointer") for c in calls if is_access(function.callee(c)))
+    return {name for address in addresses if address is not None for name in _names_in(address)}
+
+
+def _names_in(branch: ast.expr | list[ast.stmt]) -> set[str]:
+    return {node.id for node in _nodes_of(branch) if isinstance(node, ast.Name)}
+
+
+def _nodes_of(branch: ast.expr | list[ast.stmt]) -> Iterator[ast.AST]:
+    for part in branch if isinstance(branch, list) else [branch]:
+        yield from ast.walk(part)
 
 
 def _bit_operand_types(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:

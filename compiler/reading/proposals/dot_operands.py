@@ -9,6 +9,8 @@ from compiler.reading.proposals.parsed_function import MAX_DEPTH, ParsedFunction
 from compiler.reading.proposals.value_kinds import FLOAT_FUNCTIONS
 
 ASSUMED_ELEMENT = "fp16"
+OF_PARAMETER = "@"
+"""Before the name of the parameter that names a type, for those who know what is passed."""
 _REASON = "is an operand of tl.dot"
 _SHAPED = SAME_VALUE | {"permute", "ravel", "split", "join", "cat", "interleave"}
 
@@ -162,6 +164,8 @@ class _Values:
                 return self._addresses.roots(pointer) or None
             case ast.Attribute(value=value, attr="dtype"):
                 return self.of(value, depth)
+            case ast.Name(id=name) if name in self._function.parameters:
+                return frozenset({f"={OF_PARAMETER}{name}"})
         return None
 
 

@@ -33,6 +33,27 @@ class ElementUses:
                 self._call(node, self._function.callee(node))
             else:
                 self._operation(node)
+                self._loop(node)
+
+    def _loop(self, node: ast.AST) -> None:
+        """Note that a name which is an integer before a loop is one in it, as Triton demands."""
+        if not isinstance(node, ast.For | ast.While):
+            return
+        for values in self._function.values.values():
+            before = [value for value in values if value.lineno < node.lineno]
+            carried = [v for v in values if node.lineno < v.lineno <= (node.end_lineno or 0)]
+            if not before or not carried or not self._is_integer_value(before[-1]):
+                continue
+            for value in carried:
+                self._addresses.integer_elements(value, "is carried by a loop as an integer")
+
+    def _is_integer_value(self, value: ast.expr) -> bool:
+        """Return whether `value` is `0`, or made with a type such as `tl.cast(0, tl.int64)`."""
+        if not isinstance(value, ast.Call):
+            return _is_integer(value)
+        index = {".to": 0, "cast": 1, "full": 2, "zeros": 1}.get(self._function.callee(value))
+        dtype = argument(value, index, "dtype") if index is not None else None
+        return self._function.dtype(dtype) in INTEGERS
 
     def _call(self, call: ast.Call, name: str) -> None:
         if name == ".to" and call.args and isinstance(call.func, ast.Attribute):

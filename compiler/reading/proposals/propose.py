@@ -16,6 +16,7 @@ from compiler.reading.proposals.clues import (
     strongest,
 )
 from compiler.reading.proposals.constexpr_values import ConstexprValues, Found
+from compiler.reading.proposals.dot_operands import OF_PARAMETER
 from compiler.reading.proposals.parsed_function import ParsedFunction
 from compiler.reading.proposals.uses import Uses
 
@@ -46,13 +47,14 @@ class Proposals:
         known = {name: ParsedFunction(*helper) for name, helper in helpers.items()}
         self._uses = Uses(known | self._texts)
         self._aliases = aliases
-        self._values = ConstexprValues(tree, aliases)
+        self._values = ConstexprValues(tree, aliases, known | self._texts)
 
     def add_to(self, facts: dict[str, Any]) -> None:
         """Give each parameter of a kernel's facts its `proposal`."""
         function = self._texts[facts["name"]]
         evidence = self._uses.of(facts["name"])
-        known = self._values.of(facts, function)
+        pointers = {name for name, clues in evidence.items() if clues.pointer}
+        known = self._values.of(facts, function, pointers)
         tiles = sum(
             bool(clues.shape) and not clues.pointer and known.get(name, _NOTHING)[3] == "low"
             for name, clues in evidence.items()
@@ -87,7 +89,7 @@ class Proposals:
             return self._values.proposal(parameter, known, shape, tiles)
         if (typed := _annotated(parameter)) is not None:
             return typed
-        if clues.axes:
+        if clues.axes and not clues.pointer:
             return _descriptor(clues, known)
         if clues.pointer:
             return _pointer(parameter, clues)
@@ -116,8 +118,10 @@ def _descriptor(clues: UseClues, known: dict[str, Found]) -> dict[str, Any]:
     usual = [1] * (len(clues.axes) - 2) + [_BLOCK] * min(len(clues.axes), 2)
     sizes = (_size(known.get(name), size) for name, size in zip(clues.axes, usual, strict=True))
     block = ",".join(map(str, sizes))
+    element = _element(clues)
+    implied = element.implied if element is not None else DEFAULT_ELEMENT
     reason = f"{clue.reason}; its elements and block are examples"
-    kind = f"tensordesc<{DEFAULT_ELEMENT}[{block}]>"
+    kind = f"tensordesc<{implied}[{block}]>"
     return _proposed(kind, Clue(kind, clue.line, reason), "low", [])
 
 
@@ -129,7 +133,7 @@ def _size(clues: Found | None, usual: int) -> int:
 
 def _pointer(parameter: dict[str, Any], clues: UseClues) -> dict[str, Any]:
     clue = strongest(clues.pointer) or Clue("", parameter["line"], "")
-    element = strongest(clues.element)
+    element = _element(clues)
     hints = _kept(parameter, ["divisible_by_16"])
     const = "k" if parameter["const"] else ""
     if element is None:
@@ -137,6 +141,11 @@ def _pointer(parameter: dict[str, Any], clues: UseClues) -> dict[str, Any]:
         return _proposed(f"*{const}{DEFAULT_ELEMENT}", Clue("", clue.line, reason), "medium", hints)
     reason = f"{clue.reason}; {element.reason} on line {element.line}"
     return _proposed(f"*{const}{element.implied}", Clue("", clue.line, reason), "high", hints)
+
+
+def _element(clues: UseClues) -> Clue | None:
+    """Return the clue for the elements, of those that name a type."""
+    return strongest([each for each in clues.element if not each.implied.startswith(OF_PARAMETER)])
 
 
 def _scalar(parameter: dict[str, Any], clues: UseClues) -> dict[str, Any]:

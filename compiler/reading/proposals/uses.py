@@ -15,8 +15,8 @@ from compiler.reading.proposals.address_roots import (
     is_access,
     uncast,
 )
-from compiler.reading.proposals.clues import Clue, Strength, UseClues, strongest
-from compiler.reading.proposals.dot_operands import note_dots
+from compiler.reading.proposals.clues import DTYPES, Clue, Strength, UseClues, strongest
+from compiler.reading.proposals.dot_operands import OF_PARAMETER, note_dots
 from compiler.reading.proposals.element_uses import ElementUses
 from compiler.reading.proposals.parsed_function import ParsedFunction, argument
 from compiler.reading.proposals.value_kinds import ValueKinds, kind_of_type
@@ -135,19 +135,46 @@ class _FunctionUses:
         elif name in _SHAPED:
             for part in call.args[: 1 if name in {"zeros", "full"} else 2]:
                 self._shape(part, "is part of a shape")
-        for value, clues in self._uses.helper(call, name, self._depth).values():
-            self._passed(call, name, value, clues)
+        arguments = self._uses.helper(call, name, self._depth)
+        passed = {parameter: value for parameter, (value, _) in arguments.items()}
+        for value, clues in arguments.values():
+            held = [replace(clue, line=call.lineno) for clue in clues.element]
+            self._passed(call, name, value, clues, list(self._resolved(held, passed)))
 
-    def _passed(self, call: ast.Call, name: str, argument: ast.expr, clues: UseClues) -> None:
-        """Note what a helper does with an argument."""
+    def _resolved(self, clues: list[Clue], passed: Mapping[str, ast.expr]) -> Iterator[Clue]:
+        """Yield clues of a helper, with the types that it is passed for those of its parameters."""
+        for clue in clues:
+            parameter = clue.implied.removeprefix(OF_PARAMETER)
+            if parameter == clue.implied:
+                yield clue
+            elif parameter in passed and (implied := self._type_of(passed[parameter], 0)):
+                yield replace(clue, implied=implied)
+
+    def _type_of(self, node: ast.expr, depth: int) -> str | None:
+        """Return the type that an expression names, where flags are not set."""
+        if (named := self._function.dtype(node)) in DTYPES:
+            return DTYPES[named or ""]
+        match node:
+            case ast.IfExp(orelse=other):
+                return self._type_of(other, depth)
+            case ast.Name(id=name) if name in self._function.parameters:
+                return f"{OF_PARAMETER}{name}"
+            case ast.Name(id=name) if depth < MAX_CALLS_DEEP:
+                values = self._function.values.get(name, [])
+                return self._type_of(values[-1], depth + 1) if values else None
+        return None
+
+    def _passed(
+        self, call: ast.Call, name: str, argument: ast.expr, clues: UseClues, elements: list[Clue]
+    ) -> None:
+        """Note what a helper does with an argument; `elements` are its clues for the elements."""
         through = f"is passed to {name}, which"
         if clues.pointer:
             roots = self._addresses.follow(
                 argument, call.lineno, f"{through} reads or writes at its address"
             )
-            held = [replace(clue, line=call.lineno) for clue in clues.element]
             for root in roots:
-                self._evidence[root].element += held
+                self._evidence[root].element += elements
             return
         scalar = strongest(clues.scalar)
         if scalar is not None and scalar.implied == "int" and scalar.strength >= Strength.STRONG:
@@ -167,6 +194,7 @@ class _FunctionUses:
             if clues.shape:
                 own.shape.append(Clue("shape", call.lineno, f"{through} makes a shape of it"))
             own.axes = own.axes or clues.axes
+            own.element += elements if clues.axes else []
 
     def _made_descriptor(self, call: ast.Call) -> None:
         """Note the last stride, which has to be 1, and the block."""

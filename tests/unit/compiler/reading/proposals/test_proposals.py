@@ -339,3 +339,76 @@ def test_what_is_asserted_to_be_a_multiple_is_one() -> None:
     )
 
     assert [found[name]["values"] for name in "KB"] == [[{"int": "1024"}], [{"int": "64"}]]
+
+
+def test_a_flag_that_decides_whether_a_parameter_is_a_pointer_makes_it_one() -> None:
+    head = HEAD + "def k(out, at, shift, IS_AT: tl.constexpr, IS_SHIFT: tl.constexpr):\n"
+    body = (
+        "    if not IS_AT:\n        i = 4 + at\n    else:\n        i = 4 + tl.load(at)\n"
+        "    j = tl.load(shift) if IS_SHIFT else shift\n    tl.store(out + i, j)\n"
+    )
+
+    found = proposals_of(head + body)
+
+    assert (found["at"]["type"], found["shift"]["type"]) == ("*i32", "*fp32")
+    assert (found["IS_AT"]["values"], found["IS_SHIFT"]["values"]) == ([True], [True])
+
+
+def test_what_is_an_integer_before_a_loop_stays_one_in_it() -> None:
+    found = types_of(
+        "x, y, n",
+        "start = tl.cast(0, tl.int64)",
+        "total = 0.0",
+        "for i in range(n):",
+        "    ends = tl.cumsum(tl.load(x + i)) + start",
+        "    start = tl.max(ends)",
+        "    total += tl.load(y + i)",
+    )
+
+    assert found == {"x": "*i32", "y": "*fp32", "n": "i32"}
+
+
+def test_an_operand_of_dot_has_the_type_that_a_helper_is_passed() -> None:
+    helper = (
+        "def dots(p, v, w, kind: tl.constexpr):\n"
+        "    p = p.to(kind)\n    return tl.dot(p, tl.load(v)) + tl.dot(p, w.load([0, 0]))\n"
+    )
+    body = (
+        "    kind = tl.float8e5 if IS_SMALL else tl.bfloat16\n"
+        "    tl.store(x, dots(tl.zeros((64, 64), tl.float32), v, w, kind))\n"
+    )
+
+    found = proposals_of(
+        f"{HEAD}{helper}\n\n@triton.jit\ndef k(x, v, w, IS_SMALL: tl.constexpr):\n{body}"
+    )
+
+    assert (found["v"]["type"], found["w"]["type"]) == ("*bf16", "tensordesc<bf16[64,64]>")
+
+
+def test_what_may_be_a_descriptor_or_a_pointer_is_a_pointer() -> None:
+    helper = (
+        "def described(x, n):\n    if isinstance(x, tl.tensor_descriptor):\n        return x\n"
+        "    return tl.make_tensor_descriptor(x, [n, n], [n, 1], [64, 64])\n"
+    )
+    body = "    x = described(x, n)\n    read(x)\n"
+    read = "@triton.jit\ndef read(x):\n    return x.load([0, 0])\n"
+
+    found = proposals_of(f"{HEAD}{helper}{read}@triton.jit\ndef k(x, n):\n{body}")
+
+    assert found["x"]["type"] == "*fp32"
+
+
+def test_a_constant_is_what_a_helper_uses_it_as() -> None:
+    helper = (
+        "def inner(x, mode: tl.constexpr, ws: tl.constexpr):\n"
+        "    for i in tl.range(4, warp_specialize=ws):\n"
+        "        if mode == 'mean':\n            tl.store(x, 1.0)\n"
+    )
+    body = "    inner(x, M, ws=W)\n"
+
+    found = proposals_of(
+        f"{HEAD}{helper}@triton.jit\ndef k(x, M: tl.constexpr, W: tl.constexpr):\n{body}"
+    )
+
+    assert (found["M"]["values"], found["W"]["values"]) == (["mean"], [False])
+    assert found["M"]["reason"].startswith("is passed to inner, where it is compared with")
