@@ -149,7 +149,9 @@ class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec
 
     def get_source(self, fullname: str) -> str:
-        """Return a module's text."""
+        """Return a module's text. Raises `ImportError` for a module that is not loaded."""
+        if fullname not in sys.modules:
+            raise ImportError(f"module {fullname} is not loaded")
         path = str(sys.modules[fullname].__file__)
         return python_text(self._text(path))
 
@@ -217,7 +219,11 @@ def load(
     stand_ins = StandIns(assumptions, files, host_run.known_names if host_run else None)
     sys.meta_path[:0] = [finder, stand_ins, StandardLibrary(assumptions)]
     sys.meta_path.append(MissingModules(assumptions))
-    loaded = importlib.util.module_from_spec(finder.find_spec(posted.name, None))
+    spec = finder.find_spec(posted.name, None)
+    loaded = importlib.util.module_from_spec(spec)
+    loaded.__package__ = posted.package
+    if spec.parent != posted.package:
+        spec.name = f"{posted.package}.{posted.name}"  # imports compare the two
     failed = None
     most_cpu_s = host_run.most_cpu_s if host_run else module_execution.MAX_CPU_S
     notice_attempts(assumptions)
@@ -274,7 +280,6 @@ def _executed(
         raise StatementFailed(DroppedStatement(path, 1, frozenset(), error)) from error
     if posted.name in sys.modules:
         return sys.modules[posted.name]
-    module.__package__ = posted.package
     if is_main:
         module.__name__ = "__main__"
     sys.modules[posted.name] = module

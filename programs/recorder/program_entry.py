@@ -101,8 +101,11 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.globals_loaded.update(as_loaded(module.__dict__))
 
     def _run(self, name: str, file: str, package: str) -> types.ModuleType:
-        module = importlib.util.module_from_spec(self._spec(name, file, None))
+        spec = self._spec(name, file, None)
+        module = importlib.util.module_from_spec(spec)
         module.__package__ = package
+        if spec.parent != package:
+            spec.name = f"{package}.{name}"  # imports compare the two
         if name in sys.modules:
             self._replaced.setdefault(name, sys.modules[name])
         sys.modules[name] = module

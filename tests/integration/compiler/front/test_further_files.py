@@ -59,6 +59,13 @@ def test_helpers_are_found(children: Children, text: str, files: dict[str, str])
     assert b"1.000000e+00" in compiled.stages["ttir"]
 
 
+def test_a_relative_import_gives_no_warning(children: Children) -> None:
+    compiled = compile_with(children, kernel("from .y import one"), {"y.py": ONE})
+
+    assert compiled.front is not None
+    assert compiled.front["notes"] == []
+
+
 MISTAKES = {
     "a file that is not there": (
         kernel("from .helpers import one"),
