@@ -32,6 +32,7 @@ home folder), so that Triton's JIT does not compile it again. It is a hit where 
 - no environment variable that changes compiling (TRITON_DEFAULT_FP_FUSION, MLIR_..., LLVM_...)
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -44,6 +45,8 @@ FILES = {files}
 
 
 def main() -> None:
+    form = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser(description=__doc__, formatter_class=form).parse_args()
     home = Path(os.environ.get("TRITON_HOME") or Path.home())
     cache = Path(os.environ.get("TRITON_CACHE_DIR") or home / ".triton" / "cache")
     for folder in FOLDERS:

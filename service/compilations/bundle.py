@@ -89,6 +89,7 @@ Warns of differences that make Triton look for other kernels: run it with the jo
 job's environment variables.
 """
 
+import argparse
 import json
 import os
 import re
@@ -104,6 +105,8 @@ PATHS = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
 
 
 def main() -> None:
+    form = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser(description=__doc__, formatter_class=form).parse_args()
     pythons = set()
     for export in sorted(HERE.glob("triton-cache/*.tar")):
         with tempfile.TemporaryDirectory() as folder:

@@ -84,6 +84,27 @@ def test_a_python_without_triton_is_told_so(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("argument", "code"), [("--help", 0), ("--dry-run", 2)])
+def test_an_argument_installs_nothing(tmp_path: Path, argument: str, code: int) -> None:
+    (tmp_path / "autotune-cache" / "one").mkdir(parents=True)
+    (tmp_path / "autotune-cache" / "one" / "k.autotune.json").write_text("{}")
+    (tmp_path / "install.py").write_text(INSTALL)
+    (tmp_path / "bundle.json").write_text(json.dumps({"entries": []}))
+
+    ran = subprocess.run(
+        [sys.executable, tmp_path / "install.py", argument],
+        env={"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ran.returncode == code
+    assert "usage: install.py" in ran.stdout + ran.stderr
+    assert not (tmp_path / ".triton").exists()
+
+
 def test_an_export_writes_its_python_as_the_installer_reads_it() -> None:
     root = Path(__file__).parents[3]
     assert EXPORT in (root / "compiler/back/triton_cache.py").read_text()

@@ -47,8 +47,11 @@ def installed(http: httpx.Client, compilation: dict[str, Any], folder: Path) -> 
     with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
         archive.extractall(folder / "unpacked", filter="data")
     environment = {"TRITON_CACHE_DIR": str(folder / "cache"), "PATH": os.environ["PATH"]}
-    program = folder / "unpacked" / "install.py"
-    subprocess.run([sys.executable, program], env=environment, check=True, capture_output=True)
+    program = [sys.executable, folder / "unpacked" / "install.py"]
+    helped = subprocess.run([*program, "--help"], env=environment, check=True, capture_output=True)
+    assert b"Puts this kernel into Triton's cache" in helped.stdout
+    assert not (folder / "cache").exists()
+    subprocess.run(program, env=environment, check=True, capture_output=True)
     return folder / "cache"
 
 
