@@ -13,6 +13,7 @@ from typing import Any
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import value
 from tritonc.cli.compiling.compile_command import WantedCompilation, compile_all, report
+from tritonc.cli.get_command import compilation_of
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import (
     PAIRS,
@@ -85,6 +86,9 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     Two kernels that fail are not the same; a wrong request is WRONG_REQUEST. Raises the errors of
     reading files, sending requests and waiting.
     """
+    for name in ("a", "b"):
+        if (word := getattr(args, name)) and not Path(word).exists():
+            setattr(args, name, compilation_of(word, args, client, terminal.say))
     keys, made = _keys(args, client, terminal)
     if any(is_wrong_request(compilation.problem) for compilation in made):
         return WRONG_REQUEST

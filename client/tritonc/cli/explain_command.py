@@ -10,6 +10,7 @@ from tritonc._sync.client import Client
 from tritonc.cli.compiling.compile_command import WantedCompilation, compile_all, report
 from tritonc.cli.explain_report import explanation_json, write_explanation
 from tritonc.cli.file_kernels import DEFAULT_TARGET
+from tritonc.cli.get_command import KEY_DIGITS, compilation_of
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import (
     add_json,
@@ -31,7 +32,6 @@ from tritonc.gate.gated_kernel import BudgetTable, GatedKernel
 from tritonc.gate.source_lines import SourceLines
 from tritonc.upgrade.upgrade_run import MEASURED
 
-KEY_DIGITS = 64
 _NOT_OF_KERNEL = ("target", "triton", "include", "stop_after", "priority", "timeout_s", "refresh")
 _EPILOG = """\
 Settings are compiled side by side: other num_warps, num_stages and maxnreg, and smaller blocks. One
@@ -67,6 +67,8 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
 
     Raises ArgumentTypeError, and the errors of the client.
     """
+    if not Path(args.key).exists():
+        args.key = compilation_of(args.key, args, client, terminal.say)
     is_key = not Path(args.key).exists() and len(args.key) == KEY_DIGITS
     if is_key:
         source, members, compilation = _of_key(args, client)
@@ -85,7 +87,9 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
         return False
     if not compilation.resources:
         stage = compilation.stop_after
-        raise ArgumentTypeError(f"{args.key} ends at {stage}; compile it without --stop-after")
+        file = args.recent.name_of(args.key) or "FILE"
+        message = f"{args.key} ends at {stage}, before the machine code that explain reads"
+        raise ArgumentTypeError(f"{message}; write `tritonc explain {file}`")
     cell = _cell(source, members, compilation)
     with waiting(args, terminal, "trying settings", []) as say:
         explanation = explained(client, cell, compilation, args.wait_s, say)

@@ -1,8 +1,10 @@
 """`tritonc get`, `cancel` and `list`: show a job by its key or id, or the user's newest jobs."""
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -12,7 +14,7 @@ from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
 from tritonc.cli.streams import write_json
 from tritonc.cli.sweeping.sweep_report import closing_lines, sweep_table
-from tritonc.cli.terminal import Terminal, table
+from tritonc.cli.terminal import Say, Terminal, table
 from tritonc.compilation import Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.launch import Launch
@@ -22,8 +24,10 @@ from tritonc.proof import Proof
 from tritonc.service_errors import ProblemError
 from tritonc.sweeps.sweep import Sweep
 
-KEY_DIGITS = 64  # of a compilation's key; other ids are shorter
+KEY_DIGITS = 64  # of a compilation's key
+_JOB_ID = re.compile("[0-9a-f]{32}")  # of any other job
 MAX_ROWS = 100
+_MAX_LISTED = 8
 EITHER = "the key of a compilation, or the id of another job; a prefix; @last"
 
 Result = Compilation | Launch | Program | Proof | Sweep | Batch
@@ -42,7 +46,7 @@ def add_commands(commands: Any) -> None:
 def get(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the result of a key or id; return True, whatever its state."""
     with waiting(args, terminal, f"waiting for {args.key}", [args.key]):
-        result = _first(args, client, lambda jobs: jobs.get(args.key, wait_s=args.wait_s))
+        result = _first(args.key, client, lambda jobs: jobs.get(args.key, wait_s=args.wait_s))
     _write(result, args, terminal)
     return True
 
@@ -50,7 +54,7 @@ def get(args: Namespace, client: Client, terminal: Terminal) -> bool:
 def cancel(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Cancel a job, and write what there is of it; return True."""
     with waiting(args, terminal, f"cancelling {args.key}", []):
-        result = _first(args, client, lambda jobs: jobs.cancel(args.key))
+        result = _first(args.key, client, lambda jobs: jobs.cancel(args.key))
     _write(result, args, terminal)
     return True
 
@@ -63,12 +67,60 @@ def _add(commands: Any, name: str, run: Callable[..., bool], text: str) -> Argum
     return parser
 
 
-def _first(args: Namespace, client: Client, ask: Callable[[Any], Result]) -> Result:
+def compilation_of(key: str, args: Namespace, client: Client, say: Say) -> str:
+    """Return the key of the one compilation of a launch, program or other job; `say` gets a line.
+
+    What is not the id of a job is returned as it is. Raises ArgumentTypeError for a job without a
+    compilation, or with several.
+    """
+    if not _JOB_ID.fullmatch(key):
+        return key
+    job = _first(key, client, lambda jobs: jobs.get(key))
+    kind, keys = type(job).__name__.lower(), _compilations(job)
+    if len(keys) == 1:
+        [(only, kernel)] = keys.items()
+        say(f"note: {kind} {key} has one compilation: {only} ({kernel})")
+        return only
+    if keys:
+        listed = "".join(f"\n  {each}  {name}" for each, name in islice(keys.items(), _MAX_LISTED))
+        more = len(keys) - _MAX_LISTED
+        listed += f"\n  and {more} more, see `tritonc get {key} --json`" if more > 0 else ""
+        raise ArgumentTypeError(f"{kind} {key} has several compilations; give one of:{listed}")
+    file = args.recent.name_of(key) or "FILE"
+    remedy = f"`tritonc compile {file} --target cuda:90` makes one, which is then @last"
+    if args.command == "explain":
+        remedy = f"write `tritonc explain {file}`"
+    is_on_cpu = isinstance(job, Launch) and (job.device or {}).get("interpreter")
+    why = f"{kind} {key} ran on the CPU device, so it" if is_on_cpu else f"{kind} {key}"
+    raise ArgumentTypeError(f"{why} has no compilation; {remedy}")
+
+
+def _compilations(job: Result) -> dict[str, str]:
+    """Return the kernel of each compilation of a job, or its row of a sweep, by its key."""
+    pairs: list[tuple[str | None, str]] = []
+    match job:
+        case Compilation():
+            pairs = [(job.key, job.kernel or "")]
+        case Launch(compilation=Compilation() as compilation):
+            return _compilations(compilation)
+        case Program():
+            pairs = [(kernel.compilation_key, kernel.name) for kernel in job.kernels]
+        case Sweep():
+            pairs = [(row.compilation_key, f"row {row.index}") for row in job.rows]
+        case Proof():
+            pairs = [(job.raw.get("compilation_key"), str(job.raw.get("kernel")))]
+        case Batch():
+            results = (item.result for item in job.items if item.result is not None)
+            pairs = [pair for result in results for pair in _compilations(result).items()]
+    return {key: name for key, name in pairs if key}
+
+
+def _first(key: str, client: Client, ask: Callable[[Any], Result]) -> Result:
     """Return what the first collection that knows the id answers: ids do not show their kind.
 
     Raises ArgumentTypeError if none knows it, and ProblemError.
     """
-    if len(args.key) >= KEY_DIGITS:
+    if len(key) >= KEY_DIGITS:
         return ask(client)
     for jobs in (client.launches, client.programs, client.sweeps, client.proofs, client.batches):
         try:
@@ -76,7 +128,7 @@ def _first(args: Namespace, client: Client, ask: Callable[[Any], Result]) -> Res
         except ProblemError as error:
             if error.slug not in {"not_found", "forbidden"}:
                 raise
-    raise ArgumentTypeError(f"404 not_found: you have no job {args.key}")
+    raise ArgumentTypeError(f"404 not_found: you have no job {key}")
 
 
 def _write(result: Result, args: Namespace, terminal: Terminal) -> None:

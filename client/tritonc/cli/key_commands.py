@@ -9,6 +9,7 @@ from typing import Any
 from tritonc._sync.client import Client
 from tritonc.cli.compiling.emissions import EXPORTS, ON_DEMAND
 from tritonc.cli.document_tables import show_tables
+from tritonc.cli.get_command import compilation_of
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
@@ -46,6 +47,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     if not _KEY.fullmatch(args.key):
         message = f"{args.key} is not a key: `{args.command}` takes that of a finished compilation"
         raise ArgumentTypeError(f"{message}, its beginning, or @last; `tritonc compile` prints it")
+    args.key = compilation_of(args.key, args, client, terminal.say)
     wait_s = getattr(args, "wait_s", 0)
     with waiting(args, terminal, f"waiting for {args.command} of {args.key}", [args.key]):
         if args.command in _ARTIFACTS:

@@ -15,6 +15,7 @@ from tests.unit.client.sweeps.answered_sweeps import sweep
 from tests.unit.client.test_client_batches import batch
 
 OTHER = "0123" + "f" * 60
+JOB = "ab" * 16
 URL = "http://env.test"
 
 
@@ -92,6 +93,44 @@ RESULTS: dict[str, tuple[dict[str, Any], str]] = {
     "sweep": (sweep(rows=[]), "sweep 5eep: completed"),
     "batch": (batch(), "item  state  result"),
 }
+
+
+def test_a_program_stands_for_its_only_compilation(
+    tritond: FakeTritond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels = [{"name": "add_kernel", "compilation_key": KEY}]
+    tritond.will_refuse(404, "not_found")  # no launch has this id
+    tritond.will_answer({"id": JOB, "state": "completed", "kernels": kernels})
+    tritond.will_send(b"ptx")
+
+    assert run_at_home(tritond, tmp_path, "artifact", JOB, "ptx") == 0
+
+    assert tritond.requests[-1].url.path == f"/v1/compilations/{KEY}/artifacts/ptx"
+    assert f"note: program {JOB} has one compilation: {KEY}" in capsys.readouterr().err
+
+
+def test_a_program_with_several_compilations_lists_them(
+    tritond: FakeTritond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = {"add_kernel": KEY, "mul_kernel": OTHER}
+    kernels = [{"name": name, "compilation_key": key} for name, key in named.items()]
+    tritond.will_refuse(404, "not_found")
+    tritond.will_answer({"id": JOB, "state": "completed", "kernels": kernels})
+
+    assert run_at_home(tritond, tmp_path, "diff", JOB, KEY) == 2
+
+    assert f"give one of:\n  {KEY}  add_kernel\n  {OTHER}  mul" in capsys.readouterr().err
+
+
+def test_a_launch_on_the_cpu_device_names_the_command_that_compiles(
+    tritond: FakeTritond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    RecentKeys.of({"HOME": str(tmp_path)}, URL).add([JOB], "add.py")
+    tritond.will_answer(launch() | {"compilation": None, "device": {"interpreter": True}})
+
+    assert run_at_home(tritond, tmp_path, "explain", "@last") == 2
+
+    assert "has no compilation; write `tritonc explain add.py`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", RESULTS)
