@@ -1,5 +1,6 @@
 """The tools that run a kernel or a program, and the one that tries variants of a kernel."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -36,7 +37,11 @@ _MAX_FINDINGS = 5
 _MAX_FUZZED = 4
 _WHY_NOT_CHECKED = frozenset({"not_checked", "check_incomplete"})
 _GOOD = frozenset({"passed", "not_checked"})
-_FURTHER_CHECKS = ("racecheck", "fuzz")
+_RACES = "racecheck"
+_CUT_SHORT = frozenset({"timeout", "out_of_memory"})
+"""Verdicts that a launch may have only because of its checks."""
+_UNCHECKED = "races were not checked"
+_FURTHER_CHECKS = (_RACES, "fuzz")
 """Checks that every kernel should pass."""
 
 
@@ -54,15 +59,29 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
     if arguments.reference is not None:
         tolerances = {name: members[name] for name in ("rtol", "atol") if name in members}
         body["reference"] = {"source": arguments.reference, **tolerances}
-    if arguments.checks:
-        body["checks"] = arguments.checks
     if arguments.time:
         body["timing"] = {}
+    checks = arguments.checks
+    if checks is None:  # GPUs do not look for races between programs
+        checks = [] if arguments.target or arguments.time else [_RACES]
     wait_s = host_of(request).max_wait_s
-    asked = await ask_itself(request, "POST", LAUNCHES, body, {"wait": wait_s})
+    asked = await ask_itself(request, "POST", LAUNCHES, body | {"checks": checks}, {"wait": wait_s})
+    unchecked = ""
+    if arguments.checks is None and checks and _is_cut_short(asked):
+        unchecked = f"{_UNCHECKED}: with this check, the launch ended as {asked.json['verdict']}"
+        checks = []
+        asked = await ask_itself(request, "POST", LAUNCHES, body, {"wait": wait_s})
     if asked.is_problem:
         return refused(asked.json)
-    return ran_answer(asked, "launch", arguments)
+    launched = arguments.model_copy(update={"checks": checks})
+    return ran_answer(asked, "launch", launched, unchecked)
+
+
+def _is_cut_short(asked: Any) -> bool:
+    """Return whether a launch ended in a way that its check for races may have caused."""
+    if asked.is_problem:
+        return False
+    return asked.json["verdict"] in _CUT_SHORT and "race" not in asked.json["counts"]
 
 
 async def run_answer(request: Request, run_id: str) -> ToolAnswer:
@@ -82,8 +101,13 @@ async def run_answer(request: Request, run_id: str) -> ToolAnswer:
     return sweep_answer(asked) if noun == "sweep" else ran_answer(asked, noun)
 
 
-def ran_answer(asked: Any, noun: str, launched: LaunchArguments | None = None) -> ToolAnswer:
-    """Return the answer for a launch or a program; `launched` are a launch's arguments if known."""
+def ran_answer(
+    asked: Any, noun: str, launched: LaunchArguments | None = None, unchecked: str = ""
+) -> ToolAnswer:
+    """Return the answer for a launch or a program; `launched` are a launch's arguments if known.
+
+    `unchecked` is why races were not checked, if that was tried.
+    """
     ran = asked.json
     serious = ", ".join(_serious(ran))
     but = f", but incorrect by its flags: {serious}" if serious else ""
@@ -108,9 +132,11 @@ def ran_answer(asked: Any, noun: str, launched: LaunchArguments | None = None) -
     outputs = [_output(name, item) for name, item in (ran["outputs"] or {}).items()]
     times = _timing(ran["timing"])
     step = _step(ran, findings, noun, launched)
+    if unchecked and ran["verdict"] in _GOOD:
+        step = f'launch a smaller grid, with "{_RACES}" in `checks`'
     fuzzed = ran.get("fuzz") or {}
     is_told = fuzzed.get("cases") or ran["verdict"] == "passed"  # nothing is fuzzed after a fault
-    remarks = [*_fuzz(fuzzed if is_told else {}), *_flags(ran), *_remarks(ran, launched)]
+    remarks = [*_fuzz(fuzzed if is_told else {}), *_flags(ran), *_remarks(ran, launched, unchecked)]
     return answer(head, *outputs, *lines, *remarks, times, next_step=step, **facts)
 
 
@@ -124,15 +150,17 @@ def _serious(ran: Mapping[str, Any]) -> list[str]:
     return (ran.get("reward") or {}).get("serious") or []
 
 
-def _remarks(ran: Mapping[str, Any], launched: LaunchArguments | None) -> Iterator[str]:
+def _remarks(
+    ran: Mapping[str, Any], launched: LaunchArguments | None, unchecked: str
+) -> Iterator[str]:
     """Yield what the CPU device did not do: time, and check for races unless it was asked to."""
     if launched is None or not ran["device"]["interpreter"]:
         return
     if launched.time:
         yield "not timed: the CPU device does not time; give a `target` with a GPU"
-    is_checked = "racecheck" in (launched.checks or ()) or ran.get("proof")
+    is_checked = _RACES in (launched.checks or ()) or ran.get("proof")
     if ran["verdict"] in _GOOD and not is_checked:
-        yield 'races were not checked: add "racecheck" to `checks`'
+        yield unchecked or f'{_UNCHECKED}: add "{_RACES}" to `checks`'
 
 
 def _flags(ran: Mapping[str, Any]) -> list[str]:
@@ -228,9 +256,9 @@ def _after_pass(ran: Mapping[str, Any], noun: str, launched: LaunchArguments | N
         return "time it on a GPU, or compile its kernels to see their registers"
     if launched is None:
         return "launch with checks that it did not have, or prove it for all sizes"
-    asked = launched.checks or ()
-    if missing := [f'"{check}"' for check in _FURTHER_CHECKS if check not in asked]:
-        return f"launch with {' and '.join(missing)} in `checks`"
+    asked = launched.checks or []
+    if missing := [check for check in _FURTHER_CHECKS if check not in asked]:
+        return f"launch with {json.dumps([*asked, *missing])} as `checks`"
     if any("the grid is a literal" in kept for kept in (ran["fuzz"] or {}).get("not_varied", ())):
         return 'write `grid` as an expression, such as "cdiv(n, BLOCK)", to have sizes fuzzed, too'
     if not ran["proof"]:

@@ -95,7 +95,9 @@ class LaunchArguments(KernelArguments):
     rtol: float | None = None
     atol: float | None = None
     checks: list[Name] | None = Field(
-        default=None, max_length=MAX_CHECKS, description='["racecheck", "fuzz"]'
+        default=None,
+        max_length=MAX_CHECKS,
+        description='["racecheck", "fuzz"]; on the CPU, the default is racecheck',
     )
     time: bool = Field(default=False, description="measure the time; GPU only")
 

@@ -18,7 +18,7 @@ from httpx import InvalidURL
 
 from tritonc._sync.client import Client
 from tritonc.cli.kernel_flags import kernel_members, rare_members, targets_of
-from tritonc.cli.launching.launch_members import launch_members, launch_source
+from tritonc.cli.launching.launch_members import checked_launch, launch_members, launch_source
 from tritonc.cli.launching.launch_report import accesses as table_of_accesses
 from tritonc.cli.launching.launch_report import values
 from tritonc.cli.launching.request_file import read_request
@@ -38,6 +38,7 @@ from tritonc.compilation import Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, printable, render_all
 from tritonc.errors import TritoncError
 from tritonc.html_panes import Shown, accesses, cells_pane, pane, plain
+from tritonc.launch import Launch
 from tritonc.service_errors import WaitExpired
 from tritonc.sweeps.sweep import Sweep
 
@@ -223,10 +224,15 @@ def _launch(args: Namespace, cell: str, client: Client) -> Shown:
     notes: list[str] = []
     source = with_constexprs(source, members, posted, client, notes.append)
     package = None if posted is None else posted.package
-    launch = client.launch(source, wait_s=args.wait_s, check=False, package=package, **members)
-    if not launch.finished:
-        raise WaitExpired(launch.id, f"it is {launch.state}", args.wait_s)
-    text = printable(launch.stdout) + "\n".join([*notes, launch.render(CELL)])
+
+    def submit(members: dict[str, Any]) -> Launch:
+        launch = client.launch(source, wait_s=args.wait_s, check=False, package=package, **members)
+        if not launch.finished:
+            raise WaitExpired(launch.id, f"it is {launch.state}", args.wait_s)
+        return launch
+
+    launch, remarks = checked_launch(submit, source, members)
+    text = printable(launch.stdout) + "\n".join([*notes, launch.render(CELL), *remarks])
     returned = values(launch, [name for name, how in args.returns if how == "values"])
     text = f"{returned}\n{text}" if returned else text
     panes = [plain(text, is_good=launch.good), launch.cases_pane()]

@@ -1,10 +1,11 @@
 """The tool `launch` passes on the notes of the API, and suggests no check that it had."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from adapters.mcp import launch_tool
 from adapters.mcp.launch_tool import ran_answer
 from adapters.mcp.tool_arguments import LaunchArguments
 
@@ -64,11 +65,68 @@ def test_a_note_on_a_match_is_shown() -> None:
     assert f"  note: {note}" in text
 
 
+class FakeService:
+    """Answers launches with verdicts in order, and keeps their checks."""
+
+    def __init__(self, *verdicts: str) -> None:
+        self._verdicts = list(verdicts)
+        self.checks: list[Any] = []
+
+    async def ask_itself(
+        self, _request: Any, _method: str, _path: str, body: dict[str, Any], _query: Any
+    ) -> Any:
+        self.checks.append(body.get("checks"))
+        verdict = self._verdicts.pop(0)
+        ran = {"id": "l1", "state": "completed", "verdict": verdict, "counts": {verdict: 1}}
+        return SimpleNamespace(
+            is_problem=False, json=ran | NOTHING | {"device": {"interpreter": True}}
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "verdicts", "checks", "remark"),
+    [
+        ({}, ["passed"], [["racecheck"]], None),
+        ({"checks": []}, ["passed"], [[]], 'races were not checked: add "racecheck"'),
+        ({"checks": ["fuzz"]}, ["passed"], [["fuzz"]], 'races were not checked: add "racecheck"'),
+        ({"target": "cuda:90"}, ["passed"], [[]], 'races were not checked: add "racecheck"'),
+        ({"time": True}, ["passed"], [[]], "not timed"),
+        (
+            {},
+            ["timeout", "passed"],
+            [["racecheck"], None],
+            "races were not checked: with this check, the launch ended as timeout",
+        ),
+        ({}, ["timeout", "timeout"], [["racecheck"], None], None),
+        ({"checks": ["racecheck"]}, ["timeout"], [["racecheck"]], None),
+    ],
+)
+async def test_races_are_checked_by_default_where_a_cpu_can(
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, Any],
+    verdicts: list[str],
+    checks: list[Any],
+    remark: str | None,
+) -> None:
+    service = FakeService(*verdicts)
+    monkeypatch.setattr(launch_tool, "ask_itself", service.ask_itself)
+    monkeypatch.setattr(launch_tool, "host_of", lambda _: SimpleNamespace(max_wait_s=60))
+    arguments = LaunchArguments(source="k", grid=1, arguments={}, **given)
+
+    answered = await launch_tool.launch(cast("Any", None), arguments)
+
+    assert service.checks == checks
+    if remark is None:
+        assert "races were not checked" not in answered.text
+    else:
+        assert remark in answered.text
+
+
 @pytest.mark.parametrize(
     ("checks", "more", "step"),
     [
-        (None, {}, 'launch with "racecheck" and "fuzz" in `checks`'),
-        (["racecheck"], {}, 'launch with "fuzz" in `checks`'),
+        (None, {}, 'launch with ["racecheck", "fuzz"] as `checks`'),
+        (["racecheck"], {}, 'launch with ["racecheck", "fuzz"] as `checks`'),
         (["racecheck", "fuzz"], {"fuzz": FUZZED}, "write `grid` as an expression"),
         (["racecheck", "fuzz"], {"fuzz": FUZZED | {"not_varied": []}}, "prove it for all sizes"),
         (["racecheck", "fuzz"], {"proof": {"verdict": "proved"}}, "it passed all checks"),

@@ -369,6 +369,33 @@ async def test_a_right_kernel_passes_and_a_wrong_one_says_where(system: Deployme
     assert await said(system, "explain", key=launched) == outside
 
 
+SHARED_COUNTS = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def counts(y_ptr, BLOCK: tl.constexpr):
+    offsets = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)) % 256
+    tl.store(y_ptr + offsets, offsets)
+"""
+
+
+async def test_a_launch_on_the_cpu_checks_races_unless_it_names_checks(system: Deployment) -> None:
+    shared = {"arguments": {"y_ptr": "i32[256]"}, "constexprs": {"BLOCK": 16}, "grid": 32}
+    differing = SHARED_COUNTS.replace("offsets, offsets", "offsets, tl.program_id(0)")
+
+    racing = await said(system, "launch", source=differing, **shared)
+    equal = await said(system, "launch", source=SHARED_COUNTS, **shared)
+    unchecked = await said(system, "launch", source=differing, checks=[], **shared)
+
+    assert ": race\n" in racing
+    assert steps_in(racing) == ["fix line 7, and launch again"]
+    assert ": not_checked\n" in equal
+    assert "races were not checked" not in equal
+    assert ": not_checked\n" in unchecked
+    assert 'races were not checked: add "racecheck"' in unchecked
+
+
 async def test_the_forms_of_the_command_line_work(system: Deployment) -> None:
     buffers = dict.fromkeys(("x_ptr", "y_ptr"), "fp32[1000]:normal")
     buffers |= {"output_ptr": "fp32[1000]:output", "n_elements": 1000}

@@ -100,7 +100,7 @@ ROWS = {
     ),
     "a race": Row(
         "launch",
-        {"source": RACE, "arguments": {"x_ptr": "i32[1]"}, "grid": 4, "checks": ["racecheck"]},
+        {"source": RACE, "arguments": {"x_ptr": "i32[1]"}, "grid": 4},
         ": race",
         "fix line 6",
     ),

@@ -2,7 +2,7 @@
 
 import json
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,12 @@ from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import assignment
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import PAIRS, WORDS, add_json, add_kernel, add_wait, number
-from tritonc.cli.launching.launch_members import add_launch, launch_members, launch_source
+from tritonc.cli.launching.launch_members import (
+    add_launch,
+    checked_launch,
+    launch_members,
+    launch_source,
+)
 from tritonc.cli.launching.launch_report import accesses, values
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source, with_constexprs
@@ -20,7 +25,6 @@ from tritonc.cli.streams import check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE
 from tritonc.launch import Launch
-from tritonc.launch_run import GOOD
 from tritonc.service_errors import WaitExpired
 
 LAUNCH = """\
@@ -62,7 +66,7 @@ def add_command(commands: Any) -> None:
     returned = WORDS | {"type": _returned, "dest": "returns", "metavar": "OUTPUT[=HOW]"}
     add("--return", **returned, help="print its values; or HOW: summary, tensor, none")
     add("--save", **PAIRS, help="OUTPUT=PATH: write an output to a .npy file")
-    checks = "memcheck racecheck initcheck determinism fuzz"
+    checks = "memcheck racecheck initcheck determinism fuzz, or none; default on the CPU: racecheck"
     add("--check", **WORDS, metavar="CHECK", help=checks)
     add("--fuzz-seed", type=int, metavar="SEED", help="repeat the fuzz cases of this seed")
     text = "CPU only: print the loads and stores of a program instance (default 0)"
@@ -93,10 +97,15 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     source = launch_source(args, request, posted)
     members = launch_members(args, request)
     source = with_constexprs(source, members, posted, client, terminal.say)
-    launch = _launched(args, client, terminal, source, members)
-    while posted is not None and posted.supply(launch.problem):
-        source |= posted.members
+
+    def submit(members: dict[str, Any]) -> Launch:
         launch = _launched(args, client, terminal, source, members)
+        while posted is not None and posted.supply(launch.problem):
+            source.update(posted.members)
+            launch = _launched(args, client, terminal, source, members)
+        return launch
+
+    launch, remarks = checked_launch(submit, source, members)
     terminal.say("\n".join(posted.package.notes if posted and posted.package else []))
     terminal.say(launch.stdout)
     for name, path in args.save:
@@ -110,7 +119,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
         write_json(launch.raw if trace is None else {**launch.raw, "trace": trace})
     else:
         _report(args, launch, trace, terminal)
-        terminal.say("\n".join(_remarks(launch, members)))
+        terminal.say("\n".join(remarks))
     terminal.say(flag_line(launch.problem, is_reported=not (args.json or launch.cases)))
     return WRONG_REQUEST if is_wrong_request(launch.problem) else launch.good
 
@@ -148,17 +157,6 @@ def _report(
     wanted = [output for output, how in args.returns if how == "values"]
     terminal.text(values(launch, wanted))
     terminal.text(launch.render(name, args.reference or POSTED_REFERENCE))
-
-
-def _remarks(launch: Launch, members: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the CPU device did not do: time, and check for races unless it was asked to."""
-    if not (launch.device or {}).get("interpreter"):
-        return
-    if members.get("timing") is not None:
-        yield "not timed: the CPU device does not time; run it on a GPU, with --device gpu"
-    is_checked = "racecheck" in members.get("checks", ()) or launch.proof is not None
-    if launch.verdict in GOOD and not is_checked:
-        yield "races were not checked: add --check racecheck"
 
 
 def _returned(word: str) -> tuple[str, str]:

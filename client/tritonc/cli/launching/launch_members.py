@@ -1,15 +1,25 @@
-"""Builds a launch from flags and a request file: the compilation and the other members."""
+"""Builds a launch from flags and a request file: the compilation and the other members.
+
+`checked_launch` chooses its checks where none is named.
+"""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.kernel_flags import PAIRS, kernel_members, number
 from tritonc.cli.posted_file import PostedFile
 from tritonc.cli.streams import read_python
+from tritonc.launch import Launch
 from tritonc.launch_body import KernelMembers
+from tritonc.launch_run import GOOD
 from tritonc.target_names import target_name
+
+RACES = "racecheck"
+_NO_CHECK = "none"
+_CUT_SHORT = ("timeout", "out_of_memory")
+"""Verdicts that a launch may have only because of its checks."""
 
 
 def add_launch(parser: ArgumentParser) -> None:
@@ -69,7 +79,6 @@ def launch_members(args: Namespace, request: dict[str, Any]) -> dict[str, Any]:
         "device": _device(args.device),
         "reference": _reference(args),
         "returns": dict(args.returns) | dict.fromkeys(dict(args.save), "tensor"),
-        "checks": _checks(args, request),
         "fuzz": None if args.fuzz_seed is None else {"seed": args.fuzz_seed},
         "trace": _trace(args.trace, args.step),
         "timing": {} if args.time else None,
@@ -79,17 +88,71 @@ def launch_members(args: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     given_members = {name: member for name, member in flags.items() if member or name == "timing"}
     request["returns"] = request.pop("return", {})
     merged = _merged({"arguments": {}, "cases": []} | request, given_members)
+    if (checks := _checks(args, request)) is not None:
+        merged["checks"] = checks
     if "grid" not in merged:
         raise ArgumentTypeError("no grid; give --grid, such as --grid 97")
     return {name: member for name, member in merged.items() if member is not None}
 
 
-def _checks(args: Namespace, request: Mapping[str, Any]) -> list[str]:
-    """Return the requested checks; a fuzz seed implies `fuzz`."""
-    checks = list(args.check or ())
-    if args.fuzz_seed is None or "fuzz" in checks:
+def _checks(args: Namespace, request: Mapping[str, Any]) -> list[str] | None:
+    """Return the requested checks, None without any word on them; a fuzz seed implies `fuzz`.
+
+    Raises ArgumentTypeError for a check next to `none`.
+    """
+    checks: list[str] | None = list(args.check) if args.check else request.get("checks")
+    if args.check and _NO_CHECK in args.check:
+        if len(args.check) > 1:
+            raise ArgumentTypeError("--check none: leave out `none`, or the other checks")
+        checks = []
+    if args.fuzz_seed is None or "fuzz" in (checks or ()):
         return checks
-    return [*(checks or request.get("checks") or ()), "fuzz"]
+    return [*(checks or ()), "fuzz"]
+
+
+def checked_launch(
+    submit: Callable[[dict[str, Any]], Launch], source: Mapping[str, Any], members: dict[str, Any]
+) -> tuple[Launch, list[str]]:
+    """Launch, with a check for races if nothing names checks and a CPU runs the kernel.
+
+    If the check takes more time or memory than there is, launch without. Return the launch, and
+    remarks on what it was not asked to do or could not.
+    """
+    if not _may_check_races(source, members):
+        launch = submit(members)
+        return launch, _remarks(launch, members)
+    checked = members | {"checks": [RACES]}
+    launch = submit(checked)
+    if launch.verdict not in _CUT_SHORT or "race" in launch.counts:
+        return launch, _remarks(launch, checked)
+    unchecked = submit(members)
+    if unchecked.verdict in _CUT_SHORT:
+        return unchecked, []
+    ended = f"races were not checked: with this check, the launch ended as {launch.verdict}"
+    return unchecked, [f"{ended}; launch a smaller grid"]
+
+
+def _may_check_races(source: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
+    device = members.get("device", "auto")
+    is_cpu = device in ("cpu", "interpreter")
+    if device == "auto":  # a GPU needs a target, and traces nothing
+        has_target = not source.keys().isdisjoint({"target", "compilation_key"})
+        is_cpu = members.get("trace") is not None or not has_target
+    return is_cpu and "checks" not in members and members.get("timing") is None
+
+
+def _remarks(launch: Launch, members: Mapping[str, Any]) -> list[str]:
+    """Return what the CPU device did not do: time, and check for races unless it was asked to."""
+    if not (launch.device or {}).get("interpreter"):
+        return []
+    remarks = []
+    if members.get("timing") is not None:
+        gpu = "run it on a GPU, with --device gpu"
+        remarks.append(f"not timed: the CPU device does not time; {gpu}")
+    is_checked = RACES in members.get("checks", ()) or launch.proof is not None
+    if launch.verdict in GOOD and not is_checked:
+        remarks.append("races were not checked: add --check racecheck")
+    return remarks
 
 
 def _merged(members: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:

@@ -318,10 +318,71 @@ def test_what_is_derived_goes_to_standard_output(
     assert b'"total": 52' in out
 
 
+@pytest.mark.parametrize(
+    ("words", "checks"),
+    [
+        ("--device cpu", ["racecheck"]),
+        ("", ["racecheck"]),
+        ("--target cuda:90 --trace", ["racecheck"]),  # only the CPU device can trace
+        ("--device cpu --check determinism", ["determinism"]),
+        ("--device cpu --check none", []),
+        ("--device cpu --fuzz-seed 1", ["fuzz"]),
+        ("--device cpu --request checks.json", []),
+        ("--device cpu --time", None),
+        ("--device gpu --target cuda:90", None),
+        ("--device cuda:90", None),
+        ("--target cuda:90", None),
+    ],
+)
+def test_races_are_checked_on_the_cpu_device_unless_checks_are_named(
+    tritond: FakeTritond, kernel: str, words: str, checks: list[str] | None
+):
+    Path("checks.json").write_text('{"checks": []}')
+    tritond.will_answer(launch(verdict="race"))
+    tritond.will_answer({"accesses": [], "truncated": False})
+
+    run(tritond, "launch", kernel, "--grid", "1", *words.split())
+
+    assert json.loads(tritond.requests[0].content).get("checks") == checks
+
+
+def test_a_launch_too_slow_for_the_check_for_races_runs_without(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(launch(verdict="timeout", counts={"timeout": 1}))
+    tritond.will_answer(launch(verdict="passed"))
+
+    assert run(tritond, "launch", kernel, *ON_THE_CPU) == 0
+    posted = [json.loads(request.content) for request in tritond.requests]
+    assert [body.get("checks") for body in posted] == [["racecheck"], None]
+    assert capsys.readouterr().err == (
+        "races were not checked: with this check, the launch ended as timeout; "
+        "launch a smaller grid\n"
+    )
+
+
+def test_a_race_in_one_case_is_kept_where_another_was_too_slow(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch(verdict="timeout", counts={"timeout": 1, "race": 1}))
+
+    assert run(tritond, "launch", kernel, *ON_THE_CPU) == 1
+    assert len(tritond.requests) == 1
+
+
+def test_none_is_the_only_check(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, "--check", "none", "fuzz") == 2
+    assert "--check none: leave out `none`, or the other checks" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("verdict", ["passed", "not_checked"])
 @pytest.mark.parametrize(
     ("words", "remark"),
-    [((), "races were not checked: add --check racecheck\n"), (("--check", "racecheck"), "")],
+    [
+        (("--check", "none"), "races were not checked: add --check racecheck\n"),
+        (("--check", "fuzz"), "races were not checked: add --check racecheck\n"),
+        ((), ""),
+    ],
 )
 def test_a_launch_that_passed_without_a_check_for_races_is_remarked_on(
     tritond: FakeTritond,

@@ -43,6 +43,7 @@ def test_a_request_file_says_the_rest(tritond: FakeTritond, kernel: str):
                 },
             }
         ],
+        "checks": ["racecheck"],
     }
 
 
