@@ -20,6 +20,7 @@ from compiler.ttir_to_numpy.batched.constant_list import Constants
 from compiler.ttir_to_numpy.batched.extents import ExtentChecks
 from compiler.ttir_to_numpy.batched.form import NAMES, run_form_with
 from compiler.ttir_to_numpy.batched.lifetimes import with_deletions
+from compiler.ttir_to_numpy.batched.program_axes import ProgramAxes
 from compiler.ttir_to_numpy.batched.reachable import Reachable
 from compiler.ttir_to_numpy.batched.repeated_accesses import RepeatedAccesses
 from compiler.ttir_to_numpy.batched.stepping import Stepping, Watching
@@ -58,7 +59,8 @@ class RunForm:
     `repeats`, a program may access an element again after it wrote it. `pipelined` loads may be
     issued before stores of their loop; keys are numbers of operations.
     `undefined` are the operations whose lanes may lack a value, as `undefined(number)` names them.
-    `steps` are what `step(number, value)` shows, by its number. `masks` are those of accesses.
+    `steps` are what `step(number, value)` shows, by its number. `masks` are those of accesses,
+    `axes` those of the grid that writes depend on.
     """
 
     text: str
@@ -77,6 +79,7 @@ class RunForm:
     steps: Sequence[Step] = ()
     undefined: Sequence[UndefinedSource] = ()
     masks: AccessMasks | None = None
+    axes: ProgramAxes | None = None
 
 
 def run_form(
@@ -139,6 +142,7 @@ def run_form(
         follower.steps if follower is not None else (),
         undefined.sources,
         AccessMasks(reachable),
+        ProgramAxes(reachable),
     )
 
 

@@ -117,11 +117,13 @@ class AccessChecker:
         own_order: OwnOrder | None = None,
         operation: Callable[[], int] | None = None,
         mask: Callable[[], AccessMask | None] | None = None,
+        ignored_axes: Callable[[], frozenset[int]] = frozenset,
     ) -> None:
         """Set the recorders, and the number of accesses after which to raise `TooManyAccesses`.
 
         `location` returns the kernel's current location in the user's files and its program,
-        `operation` the number of its operation, `mask` what is known of its mask.
+        `operation` the number of its operation, `mask` what is known of its mask, `ignored_axes`
+        the axes of the grid that the address of a write does not depend on.
         """
         self._space = space
         self.location = location
@@ -132,7 +134,7 @@ class AccessChecker:
         self._max_accesses = max_accesses
         self._is_cuda = is_cuda
         self._own_order, self._operation = own_order, operation
-        self._mask = mask
+        self._mask, self._ignored_axes = mask, ignored_axes
         self._allocations = allocations
         self.inputs = ModifiedInputs(allocations)
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
@@ -285,7 +287,12 @@ class AccessChecker:
         conflict = races.note(lanes, location)
         if conflict is not None:
             access, slot = lanes.touch.access, lanes.slot
-            self.add_finding(finding.race(access, slot, conflict, location, is_cuda=self._is_cuda))
+            self.add_finding(
+                finding.race(
+                    access, slot, conflict, location,
+                    is_cuda=self._is_cuda, ignored_axes=self._ignored_axes(),
+                )
+            )  # fmt: skip
 
     def _record_own(self, own_order: OwnOrder, lanes: Lanes) -> None:
         location, access, slot = self.location(), lanes.touch.access, lanes.slot

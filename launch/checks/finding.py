@@ -1,6 +1,6 @@
 """Findings about a running kernel, with advice that a learner understands."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -203,11 +203,13 @@ def race(
     location: KernelLocation,
     *,
     is_cuda: bool = False,
+    ignored_axes: frozenset[int] = frozenset(),
 ) -> Finding:
     """Return the finding of a race between two programs, or two lanes of one store.
 
-    Atomic operations of the scope `cta` are a warning on a CUDA target, which performs all atomics
-    on global memory in its L2 cache.
+    `ignored_axes` are those of the grid that the address of this access does not depend on. Atomic
+    operations of the scope `cta` are a warning on a CUDA target, which performs all atomics on
+    global memory in its L2 cache.
     """
     leaf = slot.leaf
     index = index_of((conflict.address - slot.first) // stored(leaf.dtype).itemsize, leaf)
@@ -218,7 +220,7 @@ def race(
     elif conflict.both_atomic:
         message = _atomics_of_cta(location, element, other, is_cuda=is_cuda)
     else:
-        message = _two_programs(access, location, element, conflict, other)
+        message = _two_programs(access, location, element, conflict, other, ignored_axes)
     race_seen = finding_at(kind, location, message, access, leaf.name, index)
     return replace(race_seen, scope="within_program" if other is None else "between_programs")
 
@@ -250,6 +252,7 @@ def _two_programs(
     element: str,
     conflict: Conflict,
     other: KernelLocation,
+    ignored_axes: frozenset[int],
 ) -> str:
     if conflict.other_wrote and access is not Access.LOAD:
         outcome = "either write may come last"
@@ -257,15 +260,32 @@ def _two_programs(
         outcome = "the read may come before or after the write"
     does = DOES[access] if access is not Access.STORE else "writes"
     did = "writes" if conflict.other_wrote else "reads"
-    advice = (
-        "Let each program write different elements, use atomic operations such as tl.atomic_add, "
-        "or split the kernel into two launches."
-    )
+    is_same = (location.file, location.line) == (other.file, other.line)
+    numbers = axes_apart(location.program, other.program, ignored_axes) if is_same else ""
+    if numbers:
+        advice = (
+            f"The address does not depend on {numbers}: add what selects the program's own "
+            "elements, or use atomic operations such as tl.atomic_add."
+        )
+    else:
+        advice = (
+            "Let each program write different elements, use atomic operations such as "
+            "tl.atomic_add, or split the kernel into two launches."
+        )
     return (
         f"program {location.program} {does} {element}, which program {other.program} {did} at line "
         f"{other.line}: programs run in any order, so {outcome}."
         f"{_also(conflict.lanes)} {advice}"
     )
+
+
+def axes_apart(
+    program: Sequence[int] | None, other: Sequence[int] | None, ignored: Collection[int]
+) -> str:
+    """Return the numbers in which two programs differ, "" if one of their axes is not `ignored`."""
+    pairs = zip(program or (), other or (), strict=False)
+    apart = [axis for axis, (own, others) in enumerate(pairs) if own != others]
+    return "" if set(apart) - set(ignored) else " and ".join(f"tl.program_id({n})" for n in apart)
 
 
 def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Finding:

@@ -414,6 +414,7 @@ class GridLaunch:
             own_order=self._own_order,
             operation=self._operation if self._form.pipelined else None,
             mask=self._mask,
+            ignored_axes=self._ignored_axes,
         )
 
     def _new_memory(self) -> ProgramMemory:
@@ -442,6 +443,10 @@ class GridLaunch:
     def _mask(self) -> AccessMask | None:
         masks = self._form.masks
         return None if masks is None else masks.of(self._operation())
+
+    def _ignored_axes(self) -> frozenset[int]:
+        axes = self._form.axes
+        return frozenset() if axes is None else axes.ignored(self._operation())
 
     def _location(self) -> KernelLocation:
         return self._locations.here(self._programs.program_at(self._programs.first_active()))

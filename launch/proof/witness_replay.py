@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler.diagnostic import Failure
+from compiler.ttir_to_numpy.batched.program_axes import ProgramAxes
 from compiler.ttir_to_numpy.batched_codegen import RunForm
 from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from launch.checks.checked_memory import TooManyAccesses
@@ -47,6 +48,7 @@ class ReplayedProgram:
 
     touched: list[TouchedElement]
     ended: str
+    axes: ProgramAxes | None
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,10 @@ def replay(
         programs, space, location, launch.values, launch.fill, most_accesses, operation
     )
     kernel = Kernel(form, programs, memory, DevicePrints(programs, locations), watch)
-    return _run(kernel, memory, _number_of(launch), arguments_of(
+    ended = _run(kernel, _number_of(launch), arguments_of(
         form.parameters, launch.parameters, arguments, space  # type: ignore[arg-type]
     ))  # fmt: skip
+    return ReplayedProgram(memory.touched, ended, form.axes)
 
 
 def _space_of(launch: WitnessLaunch, form: RunForm) -> VirtualSpace:
@@ -144,9 +147,8 @@ def _space_of(launch: WitnessLaunch, form: RunForm) -> VirtualSpace:
     return VirtualSpace(launch.extents, widths)
 
 
-def _run(
-    kernel: Kernel, memory: VirtualMemory, number: int, arguments: list[Any]
-) -> ReplayedProgram:
+def _run(kernel: Kernel, number: int, arguments: list[Any]) -> str:
+    """Run one program, and return what stopped it, "" for its end."""
     ended = ""
     try:
         with redirect_stdout(StringIO()):
@@ -155,7 +157,7 @@ def _run(
         ended = "it was stopped after many accesses, or turns of loops"
     except Stopped as stopped:
         ended = stopped.finding.message
-    return ReplayedProgram(memory.touched, ended)
+    return ended
 
 
 def _number_of(launch: WitnessLaunch) -> int:

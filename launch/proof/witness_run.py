@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,13 +12,16 @@ import numpy as np
 
 from compiler.proof.binding import AXES
 from compiler.proof.obligations import Conclusion
+from compiler.proof.polynomial import Polynomial
 from compiler.proof.prove import KernelProof
 from compiler.proof.solver import Model
 from compiler.proof.terms import Check, SymbolicAccess, bits_of_element
+from compiler.ttir_to_numpy.batched.program_axes import ProgramAxes
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.mlir_types import TRITON_NAMES, pointee_of
 from launch.buffers.element_types import Array
 from launch.checks.access import Access
+from launch.checks.finding import axes_apart
 from launch.proof.proof_messages import ProveOrder, WitnessReport
 from launch.proof.virtual_memory import TouchedElement
 from launch.proof.witness_replay import NotReplayed, ReplayedProgram, WitnessLaunch, replay
@@ -35,6 +39,7 @@ _EXACT: Mapping[str, Callable[..., Any]] = {
 }
 """The result that an operation makes of its operands, where no integer wraps."""
 _LOOP = "scf.for"
+_LANES = re.compile(r"lane\d+#(\d+)")
 
 
 @dataclass(frozen=True)
@@ -62,16 +67,27 @@ class WitnessRun:
         mine = self._launch(model)
         other = self._launch(model, "'")
         assert self.conclusion.pair is not None
+        ran = [replay(self.order, self.text, launch) for launch in (mine, other)]
         touched = [
-            [
-                element
-                for element in replay(self.order, self.text, launch).touched
-                if self._is_by(element, by)
-            ]
-            for launch, by in zip((mine, other), self.conclusion.pair, strict=True)
+            [element for element in program.touched if self._is_by(element, by)]
+            for program, by in zip(ran, self.conclusion.pair, strict=True)
         ]
         message, index = _met(mine, other, *touched)
+        if message:
+            message += self._why_met(mine, other, ran[0].axes)
         return self._report(mine, model, message, index, list(other.program))
+
+    def _why_met(self, mine: WitnessLaunch, other: WitnessLaunch, axes: ProgramAxes | None) -> str:
+        """Return why both programs of a race come to one element, "" where it is not known."""
+        assert self.conclusion.pair is not None
+        first, second = self.conclusion.pair
+        if axes is None or first.number != second.number:
+            return ""
+        numbers = axes_apart(mine.program, other.program, axes.ignored(first.number))
+        if numbers:
+            return f": the address does not depend on {numbers}"
+        case = self.conclusion.case
+        return "" if case is None else _overlap(case.offset)
 
     def _report(
         self,
@@ -231,6 +247,23 @@ def _met(
                 verbs = "write" if Access.LOAD not in (a.access, b.access) else "use"
                 return f"programs {programs} {verbs} {a.argument}[{at:,}]", at
     return "", None
+
+
+def _overlap(offset: Polynomial) -> str:
+    """Return that a program begins before the last one ends, "" where nothing shows it."""
+    numbers = {(f"program#{letter}",): axis for axis, letter in enumerate(AXES)}
+    moved = [(axis, offset.terms[name]) for name, axis in numbers.items() if name in offset.terms]
+    lanes = [(name, n) for name, n in offset.terms.items() if name and name not in numbers]
+    if len(moved) != 1 or len(lanes) != 1:
+        return ""
+    [(axis, step)], [(names, apart)] = moved, lanes
+    lane = _LANES.fullmatch(names[0])
+    if lane is None or len(names) > 1 or apart != 1 or not 0 < step < int(lane[1]):
+        return ""
+    return (
+        f": a program covers {lane[1]} elements, and the next one of tl.program_id({axis}) begins "
+        f"{step} further on"
+    )
 
 
 def _offset_of(access: SymbolicAccess, model: Model) -> int | None:

@@ -1,5 +1,7 @@
 """A replay confirms the access in question alone: what others do there is no evidence."""
 
+import pytest
+
 from compiler.proof.binding import SizeLimits
 from launch.proof.proof_messages import AccessReport
 from tests.proofs.compiled_ttir import HEAD, report_of, report_of_source
@@ -125,3 +127,27 @@ def test_an_atomic_operation_of_any_scope_is_replayed() -> None:
 """
     report = report_of(body, {"x_ptr": "*i32", "n": "i32"}, "x_ptr: n\n")
     assert [one.answers["bounds"].verdict for one in report.accesses] == ["refuted", "refuted"]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "why"),
+    [
+        ("tl.arange(0, 32)", "the address does not depend on tl.program_id(0)"),
+        (
+            "tl.program_id(0) * 16 + tl.arange(0, 32)",
+            "a program covers 32 elements, and the next one of tl.program_id(0) begins 16 further "
+            "on",
+        ),
+        ("tl.program_id(0) // 2 + n", ""),
+    ],
+)
+def test_a_race_has_its_reason_where_one_shows(offsets: str, why: str) -> None:
+    body = f"""def kernel(x_ptr, n):
+    offs = {offsets}
+    tl.store(x_ptr + offs, 1.0, mask=offs < 2 * n)
+"""
+    contract = "x_ptr: 2 * n\ngrid: n\n"
+    report = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, contract, checks=["races"])
+    witness = report.accesses[-1].answers["race"].witness
+    assert witness is not None
+    assert witness.message.partition("]: ")[2] == why

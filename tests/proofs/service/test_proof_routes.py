@@ -270,7 +270,7 @@ def test_a_race_is_refuted_by_running_both_programs(http: httpx.Client) -> None:
     race = answer["accesses"][-1]["race"]
     assert race["verdict"] == "refuted"
     assert race["replay"]["message"].startswith("programs (")
-    assert race["replay"]["message"].endswith(" write output_ptr[0]")
+    assert " write output_ptr[0]" in race["replay"]["message"]
 
 
 def test_a_launch_without_the_check_has_no_proof(http: httpx.Client) -> None:

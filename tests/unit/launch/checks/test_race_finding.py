@@ -1,5 +1,7 @@
 """Atomic operations within a program: a warning for CUDA targets, a race for others."""
 
+from dataclasses import replace
+
 import pytest
 
 from launch.buffers.allocation import Leaf
@@ -25,3 +27,17 @@ def test_a_store_beside_such_an_operation_is_a_race_on_every_target():
     conflict = Conflict(1 << 40, THERE, other_wrote=True, lanes=1)
     found = race(Access.STORE, SLOT, conflict, HERE, is_cuda=True)
     assert (found.kind, found.scope) == ("race", "between_programs")
+
+
+@pytest.mark.parametrize(
+    ("ignored", "line", "words"),
+    [
+        ({0}, 7, "The address does not depend on tl.program_id(0): add what selects"),
+        ({0}, 6, "Let each program write different elements"),
+        ({1}, 7, "Let each program write different elements"),
+    ],
+)
+def test_a_race_names_the_axis_that_its_address_ignores(ignored, line, words):
+    conflict = Conflict(1 << 40, replace(THERE, line=line), other_wrote=True, lanes=1)
+    found = race(Access.STORE, SLOT, conflict, HERE, ignored_axes=frozenset(ignored))
+    assert words in found.message
