@@ -218,6 +218,9 @@ class Model:
     def __getitem__(self, name: str) -> int:
         return self.values.get(name, 0)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
 
 @dataclass
 class WitnessSearch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -39,7 +39,27 @@ _EXACT: Mapping[str, Callable[..., Any]] = {
 }
 """The result that an operation makes of its operands, where no integer wraps."""
 _LOOP = "scf.for"
+_SECOND = "'"
+"""Marks the names of the second program of a race."""
 _LANES = re.compile(r"lane\d+#(\d+)")
+
+
+@dataclass(frozen=True)
+class _SecondProgram:
+    """A model as the second program of a race reads it: by its own names, where it has them."""
+
+    model: Model
+
+    def __getitem__(self, name: str) -> int:
+        own = _second(name)
+        return self.model[own if own in self.model else name]
+
+    def __contains__(self, name: str) -> bool:
+        return _second(name) in self.model
+
+
+def _second(name: str) -> str:
+    return f"{name}{_SECOND}" if "#" in name else f"{name}#{_SECOND}"
 
 
 @dataclass(frozen=True)
@@ -54,7 +74,7 @@ class WitnessRun:
 
     def witness(self, model: Model) -> WitnessReport:
         """Run the program of a broken bound or integer. Raises NotReplayed."""
-        launch = self._launch(model)
+        launch = self._launch(model, self._loaded(model))
         if self.conclusion.check is None:
             ran = replay(self.order, self.text, launch)
             message, index = self._outside(self._touched(ran))
@@ -64,8 +84,10 @@ class WitnessRun:
 
     def race(self, model: Model) -> WitnessReport:
         """Run both programs of a race. Raises NotReplayed."""
-        mine = self._launch(model)
-        other = self._launch(model, "'")
+        # both programs find in memory what either of them loads
+        contents = [*self._loaded(model), *self._loaded(_SecondProgram(model))]
+        mine = self._launch(model, contents)
+        other = self._launch(model, contents, _SECOND)
         assert self.conclusion.pair is not None
         ran = [replay(self.order, self.text, launch) for launch in (mine, other)]
         touched = [
@@ -119,9 +141,17 @@ class WitnessRun:
             message=message,
         )
 
-    def _launch(self, model: Model, mark: str = "") -> WitnessLaunch:
+    def _loaded(self, model: Model | _SecondProgram) -> Iterator[tuple[str, int, int]]:
+        """Yield what a program loads: the buffer, the element, the value."""
+        for text, loaded in self.proof.prover.evaluator.loaded.items():
+            if text in model:
+                yield loaded.base, loaded.offset.value(model), model[text]
+
+    def _launch(
+        self, model: Model, contents: Iterable[tuple[str, int, int]], mark: str = ""
+    ) -> WitnessLaunch:
         """Return the launch that a model describes; `mark` is that of the second program."""
-        bound, evaluator = self.proof.contract, self.proof.prover.evaluator
+        bound = self.proof.contract
         scalars = {
             name: bound.fixed[name].value(model) if name in bound.fixed else model[name]
             for name, kind in bound.arguments.items()
@@ -137,16 +167,13 @@ class WitnessRun:
             for name, (low, high) in bound.value_ranges.items()
         }
         values: dict[str, dict[int, int]] = {}
-        for text, loaded in evaluator.loaded.items():
-            if text not in model.values:
-                continue
-            at, value = loaded.offset.value(model), model[text]
-            low, high = ends.get(loaded.base, (value, value + 1))
-            bits = bits_of_element(pointee_of(bound.arguments[loaded.base]) or "index")
+        for base, at, value in contents:
+            low, high = ends.get(base, (value, value + 1))
+            bits = bits_of_element(pointee_of(bound.arguments[base]) or "index")
             # a masked lane has a name, too, but no element, and any value
             is_held = (value - low) % (1 << bits) < high - low  # an unsigned one may look negative
-            if 0 <= at < extents[loaded.base] and is_held:
-                values.setdefault(loaded.base, {})[at] = value
+            if 0 <= at < extents[base] and is_held:
+                values.setdefault(base, {})[at] = value
         return WitnessLaunch(
             parameters=list(bound.arguments),
             types=bound.arguments,

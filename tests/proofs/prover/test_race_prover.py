@@ -166,6 +166,17 @@ def test_programs_load_one_offset_from_one_place(index: str, verdict: str) -> No
     assert found == verdict if "," not in index else found != "proved"
 
 
+def test_a_witness_holds_what_both_programs_load() -> None:
+    body = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.load(x_ptr + tl.program_id(0))
+    tl.store(y_ptr + at, 1.0, mask=at > 0)
+"""
+    contract = "x_ptr: n\ny_ptr: 200\nvalues x_ptr: 0 .. 200\ngrid: n\n"
+    found = race(body, contract, x_ptr="*i32")
+    assert found.verdict == "refuted"
+    assert set(found.witness.values["x_ptr"]) == {"0", "1"}
+
+
 def test_an_offset_that_a_program_may_write_is_not_the_same_in_all() -> None:
     for write in ("tl.store(x_ptr, 5)", "tl.atomic_add(x_ptr, 1)"):
         body = FROM_ONE_PLACE.replace("INDEX", "0") + f"    {write}\n"
