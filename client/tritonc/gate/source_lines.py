@@ -13,6 +13,8 @@ from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.packages.module_sources import parsed
 
 MAX_TEXT_CHARS = 160
+NUMBERED = "line "
+"""The start of the name of a line whose text is not here, before its number."""
 
 
 class SourceLines:
@@ -45,8 +47,23 @@ class SourceLines:
 
     def name(self, file: str, line: int) -> str:
         """Return the identity of a line: its text, preceded by the file's name for modules."""
-        text = self.text(file, line) or f"line {line}"
-        return text if file == POSTED_SOURCE else f"{file[:MAX_TEXT_CHARS]}: {text}"
+        return self.prefix(file) + (self.text(file, line) or f"{NUMBERED}{line}")
+
+    def prefix(self, file: str) -> str:
+        """Return the start of the names of a file's lines."""
+        return "" if file == POSTED_SOURCE else f"{file[:MAX_TEXT_CHARS]}: "
+
+    def has(self, name: str) -> bool:
+        """Return whether a line has this name."""
+        return name in self._names
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return {
+            self.prefix(file) + line.strip()[:MAX_TEXT_CHARS]
+            for file, lines in self._lines.items()
+            for line in lines
+        }
 
     @cached_property
     def _lines(self) -> dict[str, list[str]]:

@@ -65,6 +65,51 @@ def test_a_class_that_grew_is_reported_at_its_line_though_lines_moved(
     assert check["lines"][0]["before"] == 15
 
 
+@pytest.mark.parametrize(
+    ("edited", "before", "told"),
+    [
+        ("offsets = tl.arange(0, N)  # all", 15, "15 -> 18 integer instructions (edited line)"),
+        ("tl.device_assert(True)", 0, "0 -> 18 integer instructions (edited or new line)"),
+    ],
+)
+def test_an_edited_line_is_compared_with_the_line_that_it_was(
+    service: GateService, capsys: Any, edited: str, before: int, told: str
+):
+    write_gate(GROWTH)
+    gate(service, "--update-baseline")
+    source = Path("double.py").read_text()
+    Path("double.py").write_text(source.replace("offsets = tl.arange(0, N)", edited))
+    lines = [
+        {"file": "user.py", "line": 6, "total": 18, "by_class": {"integer": 18}},
+        {"file": "user.py", "line": 7, "total": 5, "by_class": {"tensor": 5}},
+    ]
+    service.mix = MIX | {"total": 23, "by_class": {"integer": 18, "tensor": 5}, "by_line": lines}
+
+    check = checks(service, capsys)["instruction_classes.integer"]
+
+    assert check["lines"][0]["before"] == before
+    gate(service)
+    assert (
+        f"double.py:6: double for cuda:90 with Triton 3.9.0, instruction_classes.integer: {told}"
+        in capsys.readouterr().out
+    )
+
+
+def test_a_line_that_had_no_instructions_is_not_taken_for_an_edited_one(
+    service: GateService, capsys: Any
+):
+    write_gate(GROWTH)
+    inner = {"file": "standard.py", "line": 9, "total": 1, "by_class": {"integer": 1}}
+    service.mix = MIX | {"by_line": [*MIX["by_line"], inner]}
+    gate(service, "--update-baseline")
+    lines = [{"file": "user.py", "line": 5, "total": 18, "by_class": {"integer": 18}}]
+    service.mix = MIX | {"total": 23, "by_class": {"integer": 18, "tensor": 5}, "by_line": lines}
+
+    gate(service)
+
+    assert ": 0 -> 18 integer instructions: def double" in capsys.readouterr().out
+
+
 def test_another_triton_is_compared_with_the_nearest_one_there(service: GateService, capsys: Any):
     write_gate("tritons = ['3.6']\n" + GROWTH)
     gate(service, "--update-baseline")
