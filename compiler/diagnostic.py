@@ -15,7 +15,7 @@ from typing import Literal
 from compiler.stages import DiagnosticStage
 
 KERNEL_FOLDER = "/kernel/"
-USER_FILE = "user.py"
+USER_FILE, REFERENCE_FILE = "user.py", "reference.py"
 MAX_EXCERPT_LINE = 400
 MESSAGE_CHARS = 4000
 MAX_TEXT_CHARS = 10_000

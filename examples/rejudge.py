@@ -138,8 +138,9 @@ def compared(signed: dict[str, Any], here: dict[str, Any]) -> Iterator[Statement
     yield _statement("verdict", then["verdict"], now["verdict"])
     for members in ("flags", "findings"):
         yield _statement(members, _places(then, members), _places(now, members))
+    rewards = [program["reward"] or {} for program in (then, now)]  # null: the reference failed
     for member in ("compiled", "correct", "serious"):
-        yield _statement(f"reward.{member}", then["reward"][member], now["reward"][member])
+        yield _statement(f"reward.{member}", *(reward.get(member) for reward in rewards))
     if then["timing"] is not None:
         clock = then["timing"].get("clock_mhz")
         yield Statement("times", NOT_HERE, f"of {then['device']['model']} at {clock} MHz")

@@ -217,7 +217,11 @@ class Program(Record):
         description="the times of ops and launches, the longest first; null on the CPU device",
     )
     reference: ReferenceRecord | None = None
-    reward: Reward | None = Field(default=None, description="null until it has finished")
+    reward: Reward | None = Field(
+        default=None,
+        description="null until it has finished, and if it was not judged because its reference "
+        "failed",
+    )
     cases: list[ProgramCaseResult] | None = None
     counts: dict[str, int] = Field(default_factory=dict, description="runs by verdict")
     peak_bytes: int | None = Field(

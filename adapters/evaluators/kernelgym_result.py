@@ -91,9 +91,11 @@ def now() -> str:
 def status_of(program: Mapping[str, Any]) -> TaskStatus:
     """Return KernelGYM's status for `program`, an answer of /v1/programs.
 
-    A wrong candidate is `completed`: its evaluation has a result.
+    A wrong candidate is `completed`: its evaluation has a result. One whose reference failed has
+    none.
     """
-    if program["state"] != "failed":
+    is_unjudged = program["state"] == "completed" and program.get("reward") is None
+    if program["state"] != "failed" and not is_unjudged:
         return _STATUSES[program["state"]]
     match cause_of(program):
         case FailedPart.SOURCE | FailedPart.RUN:
@@ -119,9 +121,9 @@ def result_of(
     return KernelGymResult(
         task_id=task_id,
         status=status,
-        compiled=bool(reward.get("compiled", False)),
-        correctness=bool(reward.get("correct", False)),
-        decoy_kernel=_is_decoy(reward),
+        compiled=reward.get("compiled"),
+        correctness=reward.get("correct"),
+        decoy_kernel=_is_decoy(reward) if reward else None,
         reference_runtime=times.reference_ms if times is not None else None,
         kernel_runtime=times.program_ms if times is not None else None,
         speedup=times.speedup if times is not None else None,

@@ -10,7 +10,7 @@ from fastapi import Request
 
 from adapters.mcp import short_forms
 from adapters.mcp.assumed_values import chosen_kernel, completed_of
-from adapters.mcp.remedies import remedy, short
+from adapters.mcp.remedies import is_of_reference, remedy, short
 from adapters.mcp.short_answer import (
     ToolAnswer,
     answer,
@@ -124,6 +124,10 @@ def ran_answer(
         facts |= {name: problem[name] for name in ("fault", "slug", "line")}
         facts["diagnostics"] = short_diagnostics(diagnostics)
         shown = f"{problem['slug']}: {problem['detail']}"
+        if is_of_reference(problem):
+            wrong = {"argument": "reference", "message": short(problem["detail"])}
+            facts |= {"fault": "request", "line": None, "arguments": [wrong]}
+            shown = f"in `reference`: {shown}"
         return answer(head, shown, *errors, next_step=remedy(problem, compilation, noun), **facts)
     facts["findings"] = [_short_finding(item) for item in findings[:_MAX_FINDINGS]]
     lines = [_finding(item) for item in findings[:_MAX_FINDINGS]]
@@ -235,8 +239,11 @@ def _step(
         without = "give a reference to have the outputs checked"
         return f"change what the finding names, and {noun} again" if is_explained else without
     if ran["verdict"] == "invalid_reference":
+        failed = (item["line"] for item in findings if item["kind"] == "invalid_reference")
+        line = next(failed, None)
         place = f"line {line} of the reference" if line is not None else "the reference"
-        return f"fix {place}, and {noun} again; the kernel may be right"
+        what = "kernel" if noun == "launch" else noun
+        return f"fix {place}, and {noun} again; the {what} may be right"
     if line is not None:
         return f"fix line {line}, and {noun} again"
     comparisons = [item["comparison"] or {} for item in (ran["outputs"] or {}).values()]

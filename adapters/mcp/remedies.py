@@ -70,6 +70,8 @@ def remedy(problem: Mapping[str, Any], compilation: Mapping[str, Any], again: st
 
     `compilation` has the diagnostics and parameters, where there are any.
     """
+    if is_of_reference(problem):
+        return _by_reference(problem, again)
     diagnostics = compilation.get("diagnostics") or []
     error = next((item for item in diagnostics if item["line"]), None)
     hinted = "" if error is None or not error["hint"] else _by_hint(error, again)
@@ -91,6 +93,19 @@ def remedy(problem: Mapping[str, Any], compilation: Mapping[str, Any], again: st
         return f"{again} again; the source may be correct"
     line = problem["line"] if error is None else error["line"]
     return f"fix {f'line {line}' if line else 'the errors above in the source'}, and {again} again"
+
+
+def is_of_reference(problem: Mapping[str, Any]) -> bool:
+    """Return True for a problem of a program's reference that the caller can repair."""
+    is_ours = problem["fault"] == "service" or problem["retryable"]
+    return problem.get("program") == "reference" and not is_ours
+
+
+def _by_reference(problem: Mapping[str, Any], again: str) -> str:
+    file, line = problem.get("file"), problem["line"]
+    text = "`reference`" if file in {None, _USER_FILE} else f"{file} of `reference`"
+    place = f"line {line} of {text}" if line else text
+    return f"fix {place}, and {again} again; leave the source as it is: it was not judged"
 
 
 def _by_hint(error: Mapping[str, Any], again: str) -> str:

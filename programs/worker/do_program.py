@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from compiler.compilation import amended
-from compiler.diagnostic import USER_FILE
+from compiler.diagnostic import REFERENCE_FILE, USER_FILE
 from jobs.deadline import Deadline, DeadlinePassed
 from launch.messages import Finding
 from launch.request.verdict import GOOD, RunEnding, Verdict
@@ -172,6 +172,7 @@ async def do_case(attempt: ProgramAttempt, inputs: InputsRequest | None) -> Case
         await case.do(inputs)
     except NotRecorded as refused:
         case.outcome.problem = refused.problem
+        case.outcome.blames_reference = refused.problem.program == REFERENCE
         case.outcome.flags += _flags_of_refusal(refused.problem)
     except TooManyKernels as many:
         case.outcome.problem = program_problem("invalid_argument", str(many))
@@ -279,6 +280,7 @@ class _Case:
                 return
             reference = await self._reference(recorded, program, kernels)
             if outcome.problem is not None:
+                outcome.blames_reference = True
                 return
         replayed = await self._replayed(recorded, compiled)
         if replayed.ending is RunEnding.FINISHED:
@@ -426,10 +428,15 @@ class _Case:
         """Return the reference's kernels; None if they fail: see the outcome's problem."""
         texts = self._attempt.recordings.reference_texts
         assert texts is not None
-        compiled = await self._compiled(program, texts)
+        try:
+            compiled = await self._compiled(program, texts)
+        except TooManyKernels as many:
+            problem = program_problem("invalid_argument", str(many), program=REFERENCE)
+            raise NotRecorded(problem) from None
         self.outcome.reference_kernels = compiled.answered
         self.outcome.digests |= digests_of(compiled.compiled)
         self.outcome.problem = compiled.problem(REFERENCE)
+        self.outcome.blames_reference = self.outcome.problem is not None
         # in a thread: the tape may be long
         self._tolerances = await to_thread(
             output_tolerances, self._attempt.job.tolerance, program.tape, compiled.effects()
@@ -444,9 +451,11 @@ class _Case:
         self, replayed: Replayed, reference: Replayed | None, irs: Sequence[bytes]
     ) -> None:
         outcome, job = self.outcome, self._attempt.job
-        believed = reference
+        believed, is_on_gpu = reference, self._attempt.runs_on is not None
         if reference is not None and not is_sound(reference):
             outcome.findings.append(_failure_of_reference(reference))
+            # on a GPU the program's kernels ran in the same launcher, and may have broken it
+            outcome.blames_reference = not is_on_gpu
             believed = None
         pool = self._attempt.context.comparing
         compared = await compare(pool, replayed, believed, self._tolerances, irs)
@@ -461,7 +470,6 @@ class _Case:
         outcome.outputs = compared.outputs
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)
-        is_on_gpu = self._attempt.runs_on is not None
         checks = job.checks or () if is_on_gpu else cpu_checks(job.checks)
         outcome.verdict = judged(replayed, reference, compared, checks)
 
@@ -528,9 +536,10 @@ def _failure_of_reference(reference: Replayed) -> Finding:
     """Return why the reference's results cannot be compared with."""
     first = next(iter(reference.findings), None)
     why = first.message if first is not None else f"its run ended as {reference.ending}."
+    file = first.file if first is not None else None
     return Finding(
         kind=str(Verdict.INVALID_REFERENCE),
         message=f"The reference failed, so there is nothing to compare with: {why}",
-        file=first.file if first is not None else None,
+        file=REFERENCE_FILE if file == USER_FILE else file,
         line=first.line if first is not None else None,
     )

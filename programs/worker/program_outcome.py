@@ -76,6 +76,14 @@ class CaseOutcome:
     """The values that it and the reference returned, in all trials."""
     is_compiled: bool = False
     """True if it was recorded and all of its kernels compile."""
+    blames_reference: bool = False
+    """True if its reference failed in a process that no kernel of the program shared."""
+
+    @property
+    def blames_candidate(self) -> bool:
+        """True if it has a fault that is not the reference's."""
+        is_bad = self.verdict is not None and self.verdict not in GOOD
+        return not self.blames_reference and (is_bad or self.problem is not None)
 
     @property
     def speedup(self) -> Speedup | None:
@@ -119,6 +127,7 @@ class CaseOutcome:
         if other.verdict in GOOD and other.problem is None:
             return
         self.verdict, self.problem = other.verdict, other.problem
+        self.blames_reference = other.blames_reference
         self.outputs, self.findings = other.outputs, other.findings
         self.warnings.append(
             f"Trial {trial + 1} is the first that failed. The outputs and findings shown are those "
@@ -164,6 +173,7 @@ def with_run(job: ProgramJob, run: CaseOutcome) -> Program:
             **run.timed,
         ),
         job,
+        [run],
         compiled=run.is_compiled,
     )
 
@@ -199,6 +209,7 @@ def with_cases(
             **_coverage(runs),
         ),
         job,
+        runs,
         compiled=_compiled(runs),
     )
 
@@ -235,8 +246,14 @@ def _coverage(runs: Sequence[CaseOutcome]) -> dict[str, Any]:
     return {"coverage": fmean(shares), "coverage_measure": "work"} if shares else {}
 
 
-def _rewarded(program: Program, job: ProgramJob, *, compiled: bool) -> Program:
+def _rewarded(
+    program: Program, job: ProgramJob, runs: Sequence[CaseOutcome], *, compiled: bool
+) -> Program:
+    """Add the reward, unless a failed reference is all that is wrong: then nothing was judged."""
     reward = reward_of(program, compiled=compiled, serious=job.serious_flags)
+    is_judged = reward.serious or any(run.blames_candidate for run in runs)
+    if not is_judged and any(run.blames_reference for run in runs):
+        return program
     return amended(program, reward=reward)
 
 

@@ -20,7 +20,7 @@ from pydantic import Field
 from compiler.diagnostic import USER_FILE
 from compiler.messages.wire import header_of
 from compiler.parameter_binding import BindingFailed
-from jobs.deadline import Deadline
+from jobs.deadline import Deadline, DeadlinePassed
 from programs.program_job import (
     CANDIDATE,
     REFERENCE,
@@ -62,6 +62,7 @@ from worker.pool.pool import Pool, killed_from_outside
 TAPE = "tape"
 TAPE_OVERHEAD = 10
 """The approximate ratio of a parsed tape's size to its text's."""
+_NOT_IMPORTED = frozenset({"syntax_error", "missing_module"})
 _ENTRY_NAMES = {"model": "class", "function": "name", "inputs": "name"}
 
 
@@ -306,10 +307,15 @@ class Recordings:
     async def case(self, inputs: InputsRequest | None) -> RecordedCase:
         """Return the tapes of the program on `inputs`; None: on the inputs that its code makes.
 
-        Raises NotRecorded, DeadlinePassed, ZygoteError.
+        Raises NotRecorded, DeadlinePassed, ZygoteError. If the reference fails, too, a candidate
+        that cannot be imported is the reason.
         """
-        made = None if inputs is None else await self._inputs(inputs)
-        reference = await self._reference(made)
+        try:
+            made = None if inputs is None else await self._inputs(inputs)
+            reference = await self._reference(made)
+        except NotRecorded:
+            await self._import_candidate()
+            raise
         if self.job.candidate.is_script:
             return RecordedCase(await self._candidate(None, None), reference)
         tape_of_inputs = made or reference
@@ -340,6 +346,16 @@ class Recordings:
         return await record_program(
             self.pool, order, body, CANDIDATE, self.job.timeout_s, self.deadline
         )
+
+    async def _import_candidate(self) -> None:
+        """Raise NotRecorded if the candidate cannot be imported, whatever its inputs are."""
+        try:
+            await self._candidate(None, None)
+        except DeadlinePassed:
+            return  # the reference took the time, and failed
+        except NotRecorded as refused:
+            if refused.problem.slug in _NOT_IMPORTED:
+                raise
 
     def _order(
         self,

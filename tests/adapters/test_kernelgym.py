@@ -279,3 +279,17 @@ def test_a_batch_keeps_the_verdicts_of_results_that_do_not_fit():
     short = fitting(long, room)
     assert (short.status, short.correctness, short.metadata) == ("completed", True, None)
     assert short.error_message == "this batch has no room for more; GET /results/t has it"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        failed("syntax_error", program="reference") | {"reward": None},
+        program(verdict="invalid_reference", reward=None),
+    ],
+    ids=["not recorded", "failed in its run"],
+)
+def test_a_program_that_its_reference_left_unjudged_has_no_result(answer: dict[str, Any]) -> None:
+    result = result_of("t1", answer, {})
+    assert (result.status, result.error_code) == ("failed", "SYSTEM_ERROR")
+    assert (result.compiled, result.correctness, result.decoy_kernel) == (None, None, None)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from compiler.diagnostic import MESSAGE_CHARS, clipped
+from compiler.diagnostic import MESSAGE_CHARS, REFERENCE_FILE, clipped
 from compiler.messages.wire import header_of
 from jobs.deadline import Deadline
 from launch.messages import (
@@ -225,7 +225,7 @@ def no_reference(message: str, line: int | None = None) -> Expected:
     """Return that there is nothing to compare with, and why."""
     finding = Finding(
         kind="invalid_reference",
-        file="reference.py" if line is not None else None,
+        file=REFERENCE_FILE if line is not None else None,
         line=line,
         message=clipped(message.removeprefix(f"line {line}: "), MESSAGE_CHARS),
     )

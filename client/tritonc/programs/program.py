@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tritonc.compilation import UNFINISHED
-from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
+from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE, Problem, printable
 from tritonc.html_panes import framed, plain
 from tritonc.launch_run import GOOD, Finding, Output, Run, excerpt_lines, report_lines, run_members
 from tritonc.members import read_members
 from tritonc.programs.timed_program import ProgramTimes
 from tritonc.service_errors import TritoncError
 
-PASSED = "passed"
+PASSED, NOT_CHECKED = "passed", "not_checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,9 @@ class Program:
     launches; with cases it is their worst one, and the cases have `outputs` and `findings`. `flags`
     describe how the program computes its result, `kernels` what it launches; `times` are those of a
     GPU, `case_times` those of each case; `reward` summarises the answer: `compiled`, `correct`,
-    `speedup`, `coverage`, `flags`, and `serious`, those that make it incorrect. `sources` are the
-    texts that this client posted, by file, for excerpts.
+    `speedup`, `coverage`, `flags`, and `serious`, those that make it incorrect; it is None if the
+    reference failed, so that the program was not judged. `sources` are the texts that this client
+    posted, by file, for excerpts.
     """
 
     id: str
@@ -145,12 +146,11 @@ class Program:
 
         The names replace those of the posted sources, so that editors find the files.
         """
-        names = {POSTED_SOURCE: source_name}
-        lines = [*self._problem_lines(names, reference_name), *self._run_lines(names)]
+        names = {POSTED_SOURCE: source_name, POSTED_REFERENCE: reference_name}
+        lines = [*self._problem_lines(self.problem, names), *self._run_lines(names)]
         lines += [*self._flag_lines(names), *self._kernel_lines(names), *self.times.lines(names)]
         lines += [f"warning: {warning}" for warning in self.warnings]
-        if self.reward is not None:
-            lines.append(_reward(self.reward))
+        lines += self._reward_lines()
         return printable("\n".join([*lines, self._outcome()]))
 
     def __str__(self) -> str:
@@ -164,17 +164,16 @@ class Program:
     def _repr_html_(self) -> str:
         return framed(plain(self.render(), is_good=self.good))
 
-    def _problem_lines(self, names: Mapping[str, str], reference_name: str) -> Iterator[str]:
+    def _problem_lines(self, problem: Problem | None, names: Mapping[str, str]) -> Iterator[str]:
         """Yield the reason for a missing verdict, at its line of the program or the reference."""
-        if self.problem is None:
+        if problem is None:
             return
-        problem = self.problem.raw
-        file, line = problem.get("file") or "", problem.get("line") or 0
-        is_of_reference = problem.get("program") == "reference"
+        file, line = problem.raw.get("file") or "", problem.raw.get("line") or 0
+        is_of_reference = problem.raw.get("program") == "reference"
         if is_of_reference:
-            names = {POSTED_SOURCE: reference_name}
-        place = _place(file, line, names) or (reference_name if is_of_reference else "")
-        yield f"{place}: error: {self.problem}" if place else f"error: {self.problem}"
+            names = {POSTED_SOURCE: names[POSTED_REFERENCE]}
+        place = _place(file, line, names) or (names[POSTED_SOURCE] if is_of_reference else "")
+        yield f"{place}: error: {problem}" if place else f"error: {problem}"
         if not is_of_reference:
             yield from excerpt_lines(self.sources, file, line)
 
@@ -185,8 +184,10 @@ class Program:
         for index, case in enumerate(self.cases):
             named = f"case {index}" + (f" ({case.name})" if case.name else "")
             yield f"{named}: {case.verdict or 'did not run'}"
-            run = replace(case, outputs=_named(case.outputs), timing=None)
-            lines = [*report_lines(run, self.sources, names), *self.case_times[index].lines(names)]
+            run = replace(case, outputs=_named(case.outputs), timing=None, problem=None)
+            lines = [*self._problem_lines(case.problem, names)]
+            lines += report_lines(run, self.sources, names)
+            lines += self.case_times[index].lines(names)
             yield from (f"  {line}" for line in lines)
 
     def _flag_lines(self, names: Mapping[str, str]) -> Iterator[str]:
@@ -211,6 +212,22 @@ class Program:
         return (
             own is not None and own.slug == problem.slug and own.line in {problem.line, kernel.line}
         )
+
+    def _reward_lines(self) -> Iterator[str]:
+        if self.reward is None:
+            if self.finished:
+                yield "reward: none, the reference failed, so the program was not judged"
+            return
+        lists = {name: self.reward.get(name) or () for name in ("flags", "serious")}
+        words = []
+        for name in ("compiled", "correct", "speedup", "coverage"):
+            value = self.reward.get(name)
+            if name == "correct" and self.verdict == NOT_CHECKED and not lists["serious"]:
+                words.append("correct not checked")
+            elif value is not None:
+                words.append(f"{name} {_said(value)}")
+        listed = [f"; {name} {', '.join(kinds)}" for name, kinds in lists.items() if kinds]
+        yield f"reward: {', '.join(words)}" + "".join(listed)
 
     def _outcome(self) -> str:
         total_ms = self.timings_ms.get("total")
@@ -260,17 +277,6 @@ def _place(file: str | None, line: int | None, names: Mapping[str, str]) -> str:
 
 def _named(outputs: Mapping[str, Output]) -> dict[str, Output]:
     return {f"output {name}": output for name, output in outputs.items()}
-
-
-def _reward(reward: Mapping[str, Any]) -> str:
-    words = []
-    for name in ("compiled", "correct", "speedup", "coverage"):
-        value = reward.get(name)
-        if value is not None:
-            words.append(f"{name} {_said(value)}")
-    lists = {name: reward.get(name) or () for name in ("flags", "serious")}
-    listed = [f"; {name} {', '.join(kinds)}" for name, kinds in lists.items() if kinds]
-    return f"reward: {', '.join(words)}" + "".join(listed)
 
 
 def _said(value: Any) -> str:

@@ -48,13 +48,18 @@ class ProgramTask(vf.Task[ProgramData, vf.State, ProgramTaskConfig]):
 
     @vf.reward(weight=1.0)
     async def program(self, trace: vf.Trace) -> float:
-        """Return 1 for a correct program without cheats, more if it is faster, otherwise little."""
+        """Return 1 for a correct program without cheats, more if it is faster, otherwise little.
+
+        Raises RuntimeError if the reference failed, so that nothing was judged.
+        """
         source = code_of(trace.last_reply)
         if source is None:
             return 0.0
         program = await self._evaluated(source)
         trace.info["program"] = program
         reward = program["reward"]
+        if reward is None:
+            raise RuntimeError(f"the reference of {self.data.name} failed: {program['url']}")
         trace.record_metrics(
             {
                 "compiled": float(reward["compiled"]),

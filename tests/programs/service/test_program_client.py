@@ -12,9 +12,11 @@ from tritonc import AsyncClient, Client, Program, ProgramFailed, WaitExpired, pr
 
 from compiler.diagnostic import Diagnostic
 from compiler.problem import failure_problem
+from launch.messages import Finding
 from launch.request.verdict import Verdict
+from programs.flag_kinds import FlagKind
 from programs.program_job import program_problem
-from programs.program_record import ProgramCaseResult
+from programs.program_record import ProgramCaseResult, Reward
 from tests.integration.service.running import Deployment
 from tests.programs.service.conftest import TIMED, ScriptedRecorder
 from tests.programs.service.ended_programs import (
@@ -72,14 +74,56 @@ def test_one_that_cannot_be_recorded_has_failed(client: Client, ends: Ends) -> N
 
 def test_what_cannot_be_recorded_may_be_the_reference(client: Client, ends: Ends) -> None:
     whose = {"program": "reference", "file": "user.py", "line": 6}
-    ends(**NOT_RECORDABLE | {"problem": program_problem("not_recordable", "No.", **whose)})
+    problem = program_problem("not_recordable", "No.", **whose)
+    ends(**NOT_RECORDABLE | {"problem": problem, "reward": None})
 
     program = client.program(SOURCE, reference=REFERENCE, check=False)
 
     assert program.render("new.py", "model.py").splitlines()[:2] == [
         "model.py:6: error: No.",
-        "reward: compiled no, correct no",
+        "reward: none, the reference failed, so the program was not judged",
     ]
+
+
+def test_a_reference_that_fails_in_one_case_is_named_there(client: Client, ends: Ends) -> None:
+    whose = {"program": "reference", "file": "user.py", "line": 6}
+    case = ProgramCaseResult(
+        index=0, name="small", problem=program_problem("syntax_error", "No.", **whose)
+    )
+    ends(state="completed", verdict=Verdict.NOT_CHECKED, cases=[case], counts={"failed": 1})
+
+    program = client.program(SOURCE, reference=REFERENCE, check=False)
+
+    assert program.render("new.py", "model.py").splitlines()[:2] == [
+        "case 0 (small): did not run",
+        "  model.py:6: error: No.",
+    ]
+
+
+def test_a_reference_that_fails_in_its_run_is_not_placed_in_the_program(
+    client: Client, ends: Ends
+) -> None:
+    finding = Finding(kind="invalid_reference", file="reference.py", line=3, message="It failed.")
+    ends(**WRONG | {"verdict": Verdict.INVALID_REFERENCE, "findings": [finding], "reward": None})
+
+    program = client.program(SOURCE, reference=REFERENCE)
+
+    assert program.render("new.py", "model.py").startswith(
+        "model.py:3: invalid_reference: It failed.\nprogram: no_kernel"
+    )
+
+
+@pytest.mark.parametrize(
+    ("serious", "words"),
+    [([], "correct not checked"), (["no_kernel"], "correct no; serious no_kernel")],
+)
+def test_what_was_not_compared_is_not_called_incorrect(
+    client: Client, ends: Ends, serious: list[FlagKind], words: str
+) -> None:
+    reward = Reward(compiled=True, correct=False, serious=serious)
+    ends(state="completed", verdict=Verdict.NOT_CHECKED, reward=reward)
+
+    assert f"reward: compiled yes, {words}\n" in client.program(SOURCE).render()
 
 
 def test_a_kernel_that_does_not_compile_is_reported_once(client: Client, ends: Ends) -> None:

@@ -217,3 +217,70 @@ def test_inputs_that_a_reference_makes_with_kernels_are_refused_as_the_reference
     assert (problem["slug"], problem["reason"]) == ("not_recordable", "bad_inputs")
     assert problem["program"] == "reference"
     assert "make them with torch only" in problem["detail"]
+
+
+REFERENCE_LINE = "return x + y"
+FAILING_REFERENCE = REFERENCE.replace(
+    REFERENCE_LINE, "return x[torch.arange(4, 8, device=x.device)] + y"
+)
+UNIMPORTABLE_REFERENCE = REFERENCE.replace(REFERENCE_LINE, "return x + * y")
+UNCOMPILED = SOURCE.replace("x + y, mask", "x + tl.nothing(y), mask")
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        UNIMPORTABLE_REFERENCE,
+        REFERENCE.replace(REFERENCE_LINE, "raise ValueError(0)"),
+        REFERENCE.replace(REFERENCE_LINE, "return object()"),
+    ],
+    ids=["syntax error", "raises", "returns no tensor"],
+)
+def test_a_program_is_not_judged_by_a_reference_that_fails(
+    programs: httpx.Client, reference: str
+) -> None:
+    program = evaluate(programs, SOURCE, reference)
+    assert (program["state"], program["problem"]["program"]) == ("failed", "reference"), program
+    assert program["reward"] is None
+
+
+def test_a_reference_that_fails_on_its_own_inputs_is_named_at_its_line(
+    programs: httpx.Client,
+) -> None:
+    program = evaluate(programs, SOURCE, FAILING_REFERENCE)
+    assert (program["verdict"], program["reward"]) == ("invalid_reference", None), program
+    [finding] = program["findings"]
+    line = line_of(FAILING_REFERENCE, "torch.arange(4")
+    assert (finding["file"], finding["line"]) == ("reference.py", line)
+
+
+@pytest.mark.parametrize(
+    ("source", "reference"),
+    [(SOURCE + "\n)", UNIMPORTABLE_REFERENCE), (UNCOMPILED, FAILING_REFERENCE)],
+    ids=["not imported", "not compiled"],
+)
+def test_a_broken_program_is_told_of_its_own_fault_before_its_reference_s(
+    programs: httpx.Client, source: str, reference: str
+) -> None:
+    program = evaluate(programs, source, reference)
+    assert program["problem"]["program"] == "candidate", program
+    assert not program["reward"]["compiled"]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "import os\nos.kill(os.getppid(), 9)",
+        "import os, sys\nos._exit(1)",
+        "import torch\ntorch.randn = torch.Tensor.__add__ = None",
+    ],
+    ids=["kills", "exits", "patches torch"],
+)
+def test_a_program_cannot_make_its_failure_its_reference_s(
+    programs: httpx.Client, attack: str
+) -> None:
+    for reference in (REFERENCE, REFERENCE.replace("torch.randn", "torch.rand")):
+        wrong = SOURCE.replace("x + y, mask", "x - y, mask")
+        program = evaluate(programs, f"{attack}\n{wrong}", reference)
+        assert program["reward"] is not None, program
+        assert not program["reward"]["correct"], program

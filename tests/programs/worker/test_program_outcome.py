@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from launch.request.verdict import Verdict
 from programs.program_job import program_problem
 from programs.program_record import ProgramFlag
-from programs.worker.program_outcome import CaseOutcome, ExperimentResults, with_cases
+from programs.worker.program_outcome import CaseOutcome, ExperimentResults, with_cases, with_run
 from programs.worker.program_recordings import ProgramTape, RecordedCase
 from tests.programs.unit.queued_programs import queued
 from tests.programs.unit.tape_maker import TapeMaker
@@ -58,3 +60,59 @@ def test_the_coverage_of_cases_is_the_mean_of_those_that_have_one() -> None:
     assert (program.coverage, program.coverage_measure) == (0.75, "work")
     assert program.cases is not None
     assert [one.coverage for one in program.cases] == [0.5, 1.0, None]
+
+
+BROKEN_REFERENCE = CaseOutcome(
+    problem=program_problem("syntax_error", "no", program="reference"), blames_reference=True
+)
+PASSED = CaseOutcome(verdict=Verdict.PASSED, is_compiled=True)
+
+
+def test_a_program_without_a_sound_reference_has_no_reward() -> None:
+    invalid = CaseOutcome(
+        verdict=Verdict.INVALID_REFERENCE, is_compiled=True, blames_reference=True
+    )
+
+    for run in (BROKEN_REFERENCE, invalid):
+        assert with_run(JOB, run).reward is None
+        assert with_cases(JOB, ["a", "b"], [PASSED, run]).reward is None
+
+
+def test_a_reference_that_a_kernel_may_have_broken_excuses_nothing() -> None:
+    reward = with_run(JOB, CaseOutcome(verdict=Verdict.INVALID_REFERENCE, is_compiled=True)).reward
+
+    assert reward is not None
+    assert not reward.correct
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        CaseOutcome(verdict=Verdict.MISMATCH, is_compiled=True),
+        CaseOutcome(problem=program_problem("compile_error", "no", program="candidate")),
+        replace(PASSED, flags=[ProgramFlag(kind="no_kernel", message="nothing")]),
+    ],
+    ids=["mismatch", "does not compile", "serious flag"],
+)
+def test_a_failed_reference_hides_no_fault_of_the_program_in_another_case(
+    candidate: CaseOutcome,
+) -> None:
+    reward = with_cases(JOB, ["a", "b"], [BROKEN_REFERENCE, candidate]).reward
+
+    assert reward is not None
+    assert not reward.correct
+
+
+def test_a_serious_flag_counts_whatever_the_reference_does() -> None:
+    flag = ProgramFlag(kind="sandbox_attempt", message="it tried")
+    reward = with_run(JOB, replace(BROKEN_REFERENCE, flags=[flag])).reward
+
+    assert reward is not None
+    assert reward.serious == ["sandbox_attempt"]
+
+
+def test_a_reference_that_fails_in_a_later_trial_is_blamed() -> None:
+    run = replace(PASSED)
+    run.take_trial(BROKEN_REFERENCE, 1, 7)
+
+    assert with_run(JOB, run).reward is None
