@@ -77,17 +77,16 @@ def _kernels(tree: ast.Module) -> Iterator[ast.Module]:
 def missing_submodule(error: ImportError, place: Span) -> str | None:
     """Return the module that a file imports from a package, if that lacks it.
 
-    Either the package's own file imports it: Python words this as a circular import, because the
-    package is still being imported. Or the package is a folder without an `__init__.py`.
+    Either the package's own file imports it, or the package is a folder without an `__init__.py`.
+    A name that is called is not a module: the missing file is `__init__.py`.
     """
-    if _BEYOND_TOP in str(error) and place.file == USER_FILE:
+    if _BEYOND_TOP in str(error) and place.file == USER_FILE and not _packaged_name():
         return _above(place)  # the source has no path, and is in a folder as soon as one is needed
-    if _is_plain_folder(error):
-        return f"{error.name}.{_wanted_name(error)}"
-    is_own = file_in_kernel(error.path or "") == place.file
-    if not is_own or "partially initialized module" not in str(error):
-        return None
-    return f"{error.name}.{_wanted_name(error)}"
+    wanted = _wanted_name(error)
+    if _is_plain_folder(error) and _is_called(wanted, place):
+        return f"{error.name}.__init__"
+    is_own = wanted and file_in_kernel(error.path or "") == place.file
+    return f"{error.name}.{wanted}" if is_own or _is_plain_folder(error) else None
 
 
 def _above(place: Span) -> str | None:
@@ -124,9 +123,14 @@ def _helpers_of_torch(error: ImportError) -> str | None:
 
 def missing_name(error: ImportError, place: Span) -> str | None:
     """Return advice on a module that is there and lacks the name, or on dots that lead nowhere."""
-    if _BEYOND_TOP in str(error) or (_NO_PACKAGE in str(error) and place.file != USER_FILE):
+    if _BEYOND_TOP in str(error) or _NO_PACKAGE in str(error):
         return _beyond_the_top(place)
     wanted = _wanted_name(error)
+    if error.name == PACKAGE and _is_called(wanted, place):
+        return (
+            f'Put {wanted} into the source; or give it a `module`, such as "package.kernels", and '
+            f'post the file of {wanted} in `files` as "package/__init__.py".'
+        )
     if error.name == PACKAGE:
         return f'Post it in `files` as "{wanted}.py", or put what is needed into the source.'
     file = file_in_kernel(error.path or "")
@@ -143,32 +147,61 @@ def _wanted_name(error: ImportError) -> str:
     return str(error).partition("cannot import name '")[2].partition("'")[0]
 
 
+def _posted_name() -> str:
+    """Return the dotted name of the source, which is that of its `module` where it has one."""
+    path = KERNEL_FOLDER + USER_FILE
+    # not `getattr`, which stand-ins note as a use
+    members = ((name, getattr(module, "__dict__", {})) for name, module in sys.modules.items())
+    return next((name for name, own in list(members) if own.get("__file__") == path), "")
+
+
+def _packaged_name() -> str:
+    """Return the name of a source that the request put into a package, "" of any other."""
+    name = _posted_name()
+    return name if "." in name or hasattr(sys.modules.get(name), "__path__") else ""
+
+
 def _beyond_the_top(place: Span) -> str:
-    if place.file == USER_FILE:
-        return (
-            "`source` is at the top of the posted files, so `from ..x import y` leads out of it: "
-            "write one dot, and post the module in `files` under the path from there."
-        )
     node = _import_at(place)
     level = node.level if isinstance(node, ast.ImportFrom) else 1
-    path = _deeper(place.file, level)
-    wanted = (_above(place) or "module").replace(".", "/")
+    wanted = f"package/{_path_above(place)}.py"
+    if place.file == USER_FILE:
+        name = _posted_name()
+        is_package = hasattr(sys.modules.get(name), "__path__")
+        folders = _folders_above(level, name.count(".") + is_package)
+        whole = ".".join([*folders, name, *(["__init__"] if is_package else [])])
+        return (
+            "These dots lead out of the package of `module`: give its whole name, such as "
+            f'"{whole}", and post all files under their paths in the package, such as "{wanted}".'
+        )
+    folders = _folders_above(level, place.file.count("/"))
+    path = "/".join([*folders, place.file])
     module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     hint = (
         "These dots lead out of the posted files: post all files under their paths in the "
-        f'package, such as "{path}" and "package/{wanted}.py", and import {module}'
+        f'package, such as "{path}" and "{wanted}", and import {module}'
     )
-    if "/" in place.file:
+    name = _packaged_name()
+    if "/" in place.file and not name:
         return f"{hint}."
-    folder = path.rpartition("/")[0].replace("/", ".")
-    return f'{hint}, or keep a `from .` in the source: its `module` is then "{folder}.NAME".'
+    folder = ".".join([*folders, name or "NAME"])
+    return f'{hint}, or keep a `from .` in the source: its `module` is then "{folder}".'
 
 
-def _deeper(file: str, level: int) -> str:
-    """Return a path for a posted file from which `level` dots lead to the folder `package`."""
-    depth = file.count("/")
-    added = ["package", *["folder"] * (level - depth - 1)]
-    return "/".join([*added, file])
+def _folders_above(level: int, depth: int) -> list[str]:
+    """Return folders to add above a file in `depth` ones, whose `level` dots lead to the first."""
+    return ["package", *["folder"] * (level - depth - 1)]
+
+
+def _path_above(place: Span) -> str:
+    """Return the path, without its ending, of the file that `from ..x import y` needs."""
+    node = _import_at(place)
+    if not isinstance(node, ast.ImportFrom):
+        return "module"
+    if node.module is not None:
+        return node.module.replace(".", "/")
+    name = node.names[0].name
+    return "__init__" if name == "*" or _is_called(name, place) else name
 
 
 def _of_triton(module: str) -> str:
@@ -228,6 +261,14 @@ def _is_used_as_module(alias: ast.alias, tree: ast.AST) -> bool:
         and isinstance(node.value, ast.Name)
         and node.value.id == name
         for node in ast.walk(tree)
+    )
+
+
+def _is_called(name: str, place: Span) -> bool:
+    """Return whether the file that imports `name` calls it, as it would not call a module."""
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+        for node in ast.walk(_tree(KERNEL_FOLDER + place.file))
     )
 
 

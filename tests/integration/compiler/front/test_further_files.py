@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,78 @@ def test_a_file_that_climbs_out_of_its_package_names_paths_that_compile(
         name = f"{module[1]}kernels"
         dotted = run(children, kernel("from .act import one"), deeper, kernel="kernel", module=name)
         assert dotted.result["kind"] == "result"
+
+
+DOTTED = {
+    "from {}h import one": "one()",
+    "from {}d.h import one": "one()",
+    "from {} import h": "h.one()",
+    "from {} import one": "one()",
+}
+
+
+MODULES = ("kernels", "a.kernels", "a.b.kernels", "a.b.c.kernels", "a.__init__")
+OF_ITSELF = ("a.__init__", 1, "from {} import one")
+"""No file makes this right: the package would take a function from itself."""
+
+
+@pytest.mark.parametrize(
+    ("module", "level", "statement"),
+    [case for case in itertools.product(MODULES, range(1, 5), DOTTED) if case != OF_ITSELF],
+)
+def test_what_a_relative_import_of_a_named_source_lacks_is_named_so_that_it_compiles(
+    children: Children, module: str, level: int, statement: str
+) -> None:
+    text = kernel(statement.format("." * level), DOTTED[statement])
+    elsewhere = {"h.py": ONE}
+
+    failed = run(children, text, elsewhere, kernel="kernel", module=module).last
+
+    assert failed is not None
+    hint = failed["diagnostics"][0]["hint"]
+    deeper = re.search(r'whole name, such as "([\w.]+)"', hint)
+    path = re.findall(r'"([\w/]+\.py)"', hint)[-1]
+    name = module if deeper is None else deeper[1]
+    ended = run(children, text, {path: ONE}, kernel="kernel", module=name)
+    assert ended.result["kind"] == "result", (hint, ended.last)
+
+
+def test_a_function_of_the_folder_of_a_source_is_posted_as_its_package(children: Children) -> None:
+    text = kernel("from . import one")
+
+    failed = run(children, text, kernel="kernel", module=None).last
+
+    assert failed is not None
+    named = re.search(r'`module`, such as "(.+?)", .* as "(.+?)"', failed["diagnostics"][0]["hint"])
+    assert named is not None
+    ended = run(children, text, {named[2]: ONE}, kernel="kernel", module=named[1])
+    assert ended.result["kind"] == "result"
+
+
+NAMED_CLIMBS = {
+    "next to the source": ("a.kernels", "from .act import one", "a/act.py", "from ..c import one"),
+    "by more dots": ("a.kernels", "from .act import one", "a/act.py", "from ...c import one"),
+    "from deeper": ("a.b.kernels", "from ..act import one", "a/act.py", "from ..c import one"),
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "statement", "path", "climb"), NAMED_CLIMBS.values(), ids=NAMED_CLIMBS
+)
+def test_a_file_that_climbs_out_of_a_named_source_names_paths_and_a_module_that_compile(
+    children: Children, module: str, statement: str, path: str, climb: str
+) -> None:
+    files = {path: f"{climb}\n"}
+
+    failed = run(children, kernel(statement), files, kernel="kernel", module=module).last
+
+    assert failed is not None
+    hint = failed["diagnostics"][0]["hint"]
+    named = re.search(r'as "(.+?)" and "(.+?)".*`module` is then "(.+)"', hint)
+    assert named is not None, hint
+    deeper = {named[1]: f"{climb}\n", named[2]: ONE}
+    ended = run(children, kernel(statement), deeper, kernel="kernel", module=named[3])
+    assert ended.result["kind"] == "result", (hint, ended.last)
 
 
 def test_a_function_among_the_constexprs_that_is_not_there_is_named(children: Children) -> None:
