@@ -4,6 +4,8 @@ import ast
 import inspect
 import re
 
+import triton.language as tl
+
 from compiler.front.diagnosis import block_pointers, name_errors, number_errors, replacements
 from compiler.front.diagnosis.advice import ADVICE
 from compiler.front.diagnosis.context import Advice, Match, RaisedContext
@@ -87,14 +89,19 @@ def _signature(_: Match, context: RaisedContext) -> str | None:
 def _parameters(node: ast.AST, context: RaisedContext) -> list[inspect.Parameter] | None:
     """Return the valid arguments of the function that `node` calls, `None` if unknown."""
     node = node.iter if isinstance(node, ast.For) else node
-    called = context.value_of(node.func) if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call):
+        return None
+    called, before = context.value_of(node.func), 0
+    if isinstance(node.func, ast.Attribute) and context.value_of(node.func.value) is None:
+        # the method of a value at run time: a tensor, which is written before the dot
+        called, before = getattr(tl.tensor, node.func.attr, None), 1
     if called is None:
         return None
     try:
-        parameters = inspect.signature(getattr(called, "fn", called)).parameters.values()
+        parameters = [*inspect.signature(getattr(called, "fn", called)).parameters.values()]
     except (TypeError, ValueError):
         return None
-    return [parameter for parameter in parameters if not parameter.name.startswith("_")]
+    return [item for item in parameters[before:] if not item.name.startswith("_")]
 
 
 def _shown(parameter: inspect.Parameter) -> str:
