@@ -26,6 +26,7 @@ from compiler.diagnostic import (
     excerpt,
 )
 from compiler.front import module_execution, posted_folder
+from compiler.front.diagnosis.wording import words_of
 from compiler.front.dropped_statements import DroppedStatement
 from compiler.front.environment import (
     Assumptions,
@@ -311,6 +312,6 @@ def _note(dropped: DroppedStatement, assumptions: Assumptions) -> None:
     if isinstance(dropped.error, ImportError):
         what = f"{dropped.error}; this import is skipped, as the kernel does not need it"
     else:
-        message = f"{type(dropped.error).__name__}: {dropped.error}"[:300]
+        message = words_of(dropped.error)[:300]
         what = f"skipped ({message}): the kernel is assumed not to need this"
     assumptions.add(Assumption(file, dropped.line, what))

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, file_in_kernel
 from compiler.front.code_reach import UserCalls, unnoted
+from compiler.front.diagnosis.wording import words_of
 from compiler.front.dropped_statements import (
     DroppedStatement,
     dropped_statement,
@@ -108,7 +109,7 @@ class ModuleExecution:
         """Doubt the statement in which Python ignored an error, of a `__del__` for example."""
         error = unraisable.exc_value
         if error is not None and is_lacking(error, self.missing):
-            self.assumptions.ask(f"{type(error).__name__}: {error}"[:200])
+            self.assumptions.ask(words_of(error)[:200])
         sys.__unraisablehook__(unraisable)
 
     @unnoted()
@@ -404,7 +405,7 @@ class ModuleExecution:
             if not fails_here and self.taint_analysis.read_by(failed) is None:
                 _fail(dropped, scope, error)
             self._leave_out(dropped, module)
-            asked, raised = f"{type(dropped.error).__name__}: {dropped.error}"[:200], True
+            asked, raised = words_of(dropped.error)[:200], True
         if self.assumptions.asks != asks:
             asked = self.assumptions.asked
         executed = Executed(statement, code, module.__dict__, path, asked, raised, calls.seen)

@@ -4,6 +4,7 @@ import ast
 import re
 
 from compiler.diagnostic import without_addresses
+from compiler.front.environment import StandInUsed
 
 MAX_MESSAGE = 4000
 _REPR = re.compile(r"^(?P<kind>[A-Z]\w*)\((?P<arguments>.*)\)$", re.DOTALL)
@@ -34,7 +35,12 @@ _PLAIN = frozenset({"AssertionError", "ValueError", "TypeError", "NameError", "A
 
 
 def words_of(error: BaseException) -> str:
-    """Return the kind and words of an exception, without where Python lies on this machine."""
+    """Return the kind and words of an exception, without where Python lies on this machine.
+
+    The error of a stand-in has words only: its class is not one of Python or a library.
+    """
+    if isinstance(error, StandInUsed):
+        return without_addresses(str(error))
     return without_addresses(f"{type(error).__name__}: {_INSTALLED.sub('', str(error))}")
 
 

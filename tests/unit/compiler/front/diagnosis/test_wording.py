@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.front.diagnosis.wording import cleaned, words_of
+from compiler.front.environment import StandInUsed
 
 IMPORT = "cannot import name 'nope' from "
 
@@ -19,6 +20,10 @@ IMPORT = "cannot import name 'nope' from "
 )  # fmt: skip
 def test_messages_hide_the_path_of_a_module_on_this_machine(said: str, words: str) -> None:
     assert words_of(ImportError(said)) == f"ImportError: {IMPORT}{words}"
+
+
+def test_the_error_of_a_stand_in_has_words_and_no_kind() -> None:
+    assert words_of(StandInUsed("its value is not known")) == "its value is not known"
 
 
 def test_a_function_without_a_form_for_its_arguments_is_named_as_such() -> None:
