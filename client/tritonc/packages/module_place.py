@@ -73,9 +73,9 @@ def place_of(path: Path, text: str) -> ModulePlace:
     module = path.stem if _NAME.fullmatch(path.stem) else UNNAMED
     root = _root_above(folder)
     packages = _importable(folder.relative_to(root).parts)
-    climbs = min(_climbs(text), len(folder.parents))
-    if climbs > len(packages):
-        above = [folder, *folder.parents][:climbs]
+    levels = min(climbs(text), len(folder.parents))
+    if levels > len(packages):
+        above = [folder, *folder.parents][:levels]
         packages = tuple(_as_name(item.name) for item in reversed(above))
     if not is_sendable(".".join((*packages, module))):
         packages = ()
@@ -128,7 +128,7 @@ def _importable(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dotted)
 
 
-def _climbs(text: str) -> int:
+def climbs(text: str) -> int:
     """Return how many packages up the relative imports of a text lead: 1 for `from .a import b`."""
     return max((len(dots) for dots in _RELATIVE.findall(text)), default=0)
 

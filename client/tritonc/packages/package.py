@@ -6,11 +6,19 @@ and names the modules that the kernel needs; these are sent, or listed as absent
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tritonc.diagnostic import Problem
-from tritonc.packages.module_place import INIT, LIBRARIES, ModulePlace, is_sendable, place_of
+from tritonc.packages.module_place import (
+    INIT,
+    LIBRARIES,
+    ModulePlace,
+    climbs,
+    is_sendable,
+    place_of,
+)
 from tritonc.packages.module_sources import (
     FolderModules,
     ModuleSources,
@@ -28,6 +36,7 @@ MAX_FILES = 512  # in one request
 MAX_BYTES = 4 << 20  # of their texts
 MAX_ABSENT = 512
 _SHOWN = 3
+_STANDARD = Path("-")
 _MAX_CHARS = 1 << 20
 
 
@@ -82,9 +91,13 @@ class Package:
         """Return the package of a file with this text.
 
         `read` reads a module, and may refuse to; `folders` are searched like the working directory.
+        Standard input, `-`, is in a package of the working directory only if it imports relatively.
         """
         place = place_of(path, text)
-        sources = FolderModules(place, [*folders, Path.cwd()], read)
+        roots = [*folders, Path.cwd(), place.root]
+        if path == _STANDARD and not climbs(text):
+            place = replace(place, packages=())
+        sources = FolderModules(place, roots, read)
         return cls(place.name, text, sources, named=named, sends_modules=sends_modules, place=place)
 
     @property

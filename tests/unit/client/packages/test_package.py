@@ -44,6 +44,20 @@ def test_at_first_it_has_the_inits_of_the_packages_around_the_file(folder: Path)
     }
 
 
+def test_standard_input_is_in_no_package_unless_it_imports_relatively(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder / "pkg" / "ops")
+
+    alone = Package.of_file(Path("-"), "import pkg.sizes\n")
+
+    assert alone.members == {"module": "user"}
+    assert alone.supply(["pkg.sizes"])
+    assert "pkg/sizes/__init__.py" in alone.files
+    assert alone.share == ""
+    assert Package.of_file(Path("-"), "from .helpers import relu\n").module == "pkg.ops.user"
+
+
 def test_what_is_asked_for_is_added_with_the_packages_around_it(folder: Path) -> None:
     made = package(folder)
 
