@@ -1,6 +1,8 @@
 # Runs in: client
 """tritonc: compile and run Triton GPU kernels on a tritond service, without a GPU of your own."""
 
+from typing import Any
+
 from tritonc_version import __version__
 
 from tritonc import buffers
@@ -83,3 +85,10 @@ __all__ = [
     "program_request",
     "sweep_request",
 ]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register the magic `%%tritonc`; `%load_ext tritonc` calls this."""
+    from tritonc import jupyter  # its packages are those of the command line
+
+    jupyter.load_ipython_extension(shell)

@@ -1,6 +1,6 @@
 """`%%tritonc compile|launch|prove|...`: the code of a cell in a Jupyter notebook.
 
-`%load_ext tritonc.jupyter` registers the magic. It takes the flags of the command line without the
+`%load_ext tritonc` registers the magic. It takes the flags of the command line without the
 file: the cell is the source. IPython imports this module, not vice versa.
 """
 
@@ -12,6 +12,7 @@ import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 from httpx import InvalidURL
@@ -66,7 +67,7 @@ class Shell(Protocol):
 
 
 def load_ipython_extension(shell: Shell) -> None:
-    """Register the magic; `%load_ext tritonc.jupyter` calls this."""
+    """Register the magic; `%load_ext tritonc` and `%load_ext tritonc.jupyter` call this."""
     shell.register_magic_function(tritonc, magic_kind="line_cell", magic_name="tritonc")
 
 
@@ -129,7 +130,7 @@ def _parse(line: str) -> Namespace:
     """Parse the flags. Raises ArgumentTypeError."""
     words = shlex.split(line)
     if not words or words[0] not in _RUNS:
-        raise ArgumentTypeError(_USAGE)
+        raise ArgumentTypeError(_meant(words) or _USAGE)
     if words[0] == "program" and words[1:2] not in (["run"], ["tape"]):
         words.insert(1, "run")
     if words[0] != "launch":
@@ -146,6 +147,12 @@ def _parse(line: str) -> Namespace:
             "the cell is the source, and nothing can be saved; leave out FILE and --save"
         )
     return args
+
+
+def _meant(words: Sequence[str]) -> str:
+    """Return the command that a mistyped one is close to, "" for none."""
+    close = get_close_matches(words[0], [*_RUNS, *_PRINTING], n=1) if words else []
+    return f"there is no %%tritonc {words[0]}; did you mean %%tritonc {close[0]}?" if close else ""
 
 
 def _with_path(before: str, word: str) -> str:

@@ -53,7 +53,7 @@ def ipython() -> Iterator[InteractiveShell]:
     main = sys.modules["__main__"]
     shell = InteractiveShell(config=quiet)
     sys.modules["__main__"] = main
-    shell.run_line_magic("load_ext", "tritonc.jupyter")
+    shell.run_line_magic("load_ext", "tritonc")
     yield shell
     shell.atexit_operations()
     atexit.unregister(shell.atexit_operations)
@@ -216,6 +216,8 @@ def test_no_text_of_the_cell_is_markup(shell: InteractiveShell) -> None:
     [
         ("", "write %%tritonc compile"),
         ("sass KEY", "write %%tritonc compile"),
+        ("compil --target cuda:90", "did you mean %%tritonc compile?"),
+        ("expln --target cuda:90", "did you mean %%tritonc explain?"),
         ("compile", "--target"),
         ("compile --target cuda:90 --nonsense", "unrecognized arguments: --nonsense"),
         ("compile --target cuda:91", "cuda:91"),
