@@ -195,5 +195,5 @@ def new_compilation(job: CompileJob, toolchain: Toolchain | None, state: State) 
 
 def cancelled_compilation(job: CompileJob, toolchain: Toolchain | None) -> Compilation:
     """Return what GET answers for ten minutes after the last interest in `job` was withdrawn."""
-    problem = failure_problem("cancelled", "Everyone who asked for this compilation has withdrawn.")
+    problem = failure_problem("cancelled", "All callers that asked for this compilation withdrew.")
     return amended(new_compilation(job, toolchain, "cancelled"), problem=problem)

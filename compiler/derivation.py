@@ -179,7 +179,7 @@ class Derivation(BaseModel):
 
 def cancelled_derivation(job: DeriveJob) -> Derivation:
     """Return the end of a derivation without interested callers."""
-    problem = failure_problem("derivation_failed", "Everyone who asked for it has withdrawn.")
+    problem = failure_problem("derivation_failed", "All callers that asked for it withdrew.")
     return Derivation(state="failed", what=job.what, problem=problem)
 
 

@@ -91,7 +91,7 @@ _COMPILATIONS: Final = {
     ),
     Slug.COMPILER_CRASHED: _failed(
         "source", "The compiler crashed",
-        "The kernel makes a process of Triton's compiler end by a signal.",
+        "Triton's compiler crashed on the kernel.",
         "Change the kernel or its options, or try another version of Triton.",
         "Triton's compiler crashed (SIGABRT) in stage ttgir",
         retryable=True,
@@ -120,7 +120,7 @@ _COMPILATIONS: Final = {
     ),
     Slug.SANDBOX_VIOLATION: _failed(
         "source", "The source tried what the sandbox forbids",
-        "The source opened a file or socket, started a process, ended its own or wrote too much.",
+        "The source opened a file or socket, started or ended a process, or wrote too much output.",
         "Remove what the detail names: a kernel needs none of it.",
         "The source wrote more output than is allowed, so it was killed. Print less.",
         retryable=True,
@@ -129,21 +129,21 @@ _COMPILATIONS: Final = {
         "service", "The worker was lost several times",
         "Workers that had the job died or could not run it, or none took it in time.",
         "Post it again; if it happens often, give workers more memory or fewer slots.",
-        "Three workers in a row were lost, or gave up, with this job. Post it again.",
+        "Three workers in a row died or gave up on this job. Post it again.",
         retryable=True,
     ),
     Slug.CANCELLED: _failed(
         "request", "Its caller cancelled it",
-        "Everyone who asked for it has withdrawn.",
-        "Post it again if you want it after all.",
+        "All callers that asked for it withdrew.",
+        "Post it again if you still want it.",
         "Its caller cancelled the launch.",
         retryable=True,
     ),
     Slug.RESULT_TOO_LARGE: _failed(
         "request", "The result is too large",
-        "The record of the job would have more bytes than any may have.",
+        "The result of the job is larger than the limit.",
         "Ask for less at once: fewer cases, checks or returned values.",
-        "The result has 9437184 bytes, more than the 8388608 that any may have. Ask for less …",
+        "The result has 9437184 bytes; the limit is 8388608. Ask for less at once: …",
     ),
 }  # fmt: skip
 
@@ -197,7 +197,7 @@ _PROGRAMS: Final = {
     ),
     Slug.RECORDER_CRASHED: _failed(
         "source", "The program ended its recorder",
-        "The program ended the process that recorded it, or took too much of its memory.",
+        "The program ended the process that recorded it, or used too much memory.",
         "Remove calls that end the process, and large Python objects.",
         "The process that recorded the program ended by SIGSEGV.",
     ),
@@ -242,7 +242,7 @@ _REQUESTS: Final = {
     ),
     Slug.NOT_FOUND: _refused(
         404, "There is nothing here",
-        "No such path, or no such thing of this caller: ids expire, and others' are hidden.",
+        "The path is unknown, or the caller has nothing with this id: ids expire.",
         "Check the path; post the request again if its result expired.",
         "There is no blob sha256:0f3a…; it may have been evicted",
     ),
@@ -254,9 +254,9 @@ _REQUESTS: Final = {
     ),
     Slug.STAGE_NOT_REACHED: _refused(
         404, "The compilation did not reach this stage",
-        "The compilation failed, or was asked to stop, before this stage.",
+        "The compilation ended before this stage.",
         "Read `problem`, or post it with a later `stop_after`.",
-        "The compilation failed before 'ptx', or was asked to stop before it",
+        "The compilation ended before 'ptx' (failed); read its `problem`, or post …",
     ),
     Slug.NO_WINNER: _refused(
         404, "The sweep has no winner",
@@ -326,7 +326,7 @@ _REQUESTS: Final = {
     ),
     Slug.NOT_DERIVABLE: _refused(
         422, "This cannot be derived from the compilation",
-        "The compilation has nothing to make this from.",
+        "This cannot be made from the compilation.",
         "Read the detail: another target, stage or kernel has it.",
         "Nothing of this program can be bundled: it launches no kernel",
     ),
@@ -366,7 +366,7 @@ _SERVICE: Final = {
     ),
     Slug.TOO_MANY_CONNECTIONS: _busy(
         503, 2, "The service has too many connections",
-        "The service has as many connections as it may.",
+        "The service has reached its limit of connections.",
         "Reuse connections, and close idle ones.",
         "The service has 1000 connections, its limit",
     ),
@@ -380,7 +380,7 @@ _SERVICE: Final = {
         503, 2, "No compiler has registered yet",
         "No worker has registered since the deployment was made.",
         "Start a worker, or wait until it is up.",
-        "No worker has registered yet. The one of `tritond up` takes a few seconds",
+        "No worker has registered yet. That of `tritond up` takes a few seconds; …",
     ),
     Slug.STORE_UNAVAILABLE: _busy(
         503, 2, "The store cannot be reached",
@@ -390,13 +390,13 @@ _SERVICE: Final = {
     ),
     Slug.STOPPING: _busy(
         503, 2, "The service is stopping",
-        "This process of the service is about to end.",
+        "This process of the service is shutting down.",
         "Post it again: another process takes it.",
         "The service is stopping; ask again in a moment",
     ),
     Slug.DERIVATION_FAILED: _busy(
         503, 5, "Deriving this failed",
-        "The worker that made a derived artifact was lost, or everyone has withdrawn.",
+        "The worker that made a derived artifact died, or all callers withdrew.",
         "Ask again.",
         "All callers withdrew.",
     ),

@@ -69,10 +69,8 @@ class JobKind(Generic[Job]):
     cancelled: str = "Its caller cancelled it."
     overdue: Problem | None = None
     """The problem of a job that no worker took in time, where that is not a lost worker's."""
-    overdue_detail: str = "No worker took this job in time. Post it again when workers are there."
-    exhausted_detail: str = (
-        "Three workers in a row were lost, or gave up, with this job. Post it again."
-    )
+    overdue_detail: str = "No worker took this job in time. Post it again once a worker runs."
+    exhausted_detail: str = "Three workers in a row died or gave up on this job. Post it again."
 
     def lane(self, job: Job) -> str:
         """Return the lane that a job waits in."""

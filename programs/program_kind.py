@@ -42,7 +42,5 @@ PROGRAM: Final = JobKind(
     overdue=failure_problem(
         "deadline_exceeded", "No worker took this program within its deadline_s."
     ),
-    exhausted_detail=(
-        "Three workers in a row were lost, or gave up, on this program. Post it again."
-    ),
+    exhausted_detail=("Three workers in a row died or gave up on this program. Post it again."),
 )

@@ -35,5 +35,5 @@ PROOF: Final = JobKind(
     overdue=failure_problem(
         "deadline_exceeded", "No worker took this proof within its deadline_s."
     ),
-    exhausted_detail="Three workers in a row were lost with this proof. Post it again.",
+    exhausted_detail="Three workers in a row died or gave up on this proof. Post it again.",
 )

@@ -51,8 +51,8 @@ class ToolchainSet:
         """
         if self.default is None:
             detail = (
-                "No worker has registered yet. The one of `tritond up` takes a few seconds; "
-                "where there is none, start one with `tritond worker`"
+                "No worker has registered yet. That of `tritond up` takes a few seconds; "
+                "elsewhere, start one with `tritond worker`"
             )
             raise ProblemRaised("no_toolchain", detail)
         if version is None:

@@ -105,8 +105,8 @@ class RecordTooLarge(RecordRefused):
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(
-            f"The result has {size_bytes} bytes, more than the {MAX_RECORD_BYTES} that any may "
-            "have. Ask for less at once: fewer cases, checks or returned values."
+            f"The result has {size_bytes} bytes; the limit is {MAX_RECORD_BYTES}. "
+            "Ask for less at once: fewer cases, checks or returned values."
         )
 
 

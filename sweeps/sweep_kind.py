@@ -26,10 +26,10 @@ SWEEP: Final = JobKind(
     keeps_payload=True,
     cancelled="Its caller cancelled the sweep.",
     overdue=failure_problem(
-        "worker_lost", "No worker took this sweep in time. Post it again when workers are there."
+        "worker_lost", "No worker took this sweep in time. Post it again once a worker runs."
     ),
     exhausted_detail=(
-        "Three workers in a row were lost, or gave up, with this sweep. The rows that are over "
-        "stay; post it again for the rest: what was compiled is a hit."
+        "Three workers in a row died or gave up on this sweep. Finished rows stay. Post it again "
+        "for the rest: variants that were compiled come from the cache."
     ),
 )

@@ -34,7 +34,7 @@ _HINTS = (
 
 _PASTED = (
     (r"^[ \t\f]*#.*coding[:=]",
-     "What is posted is text already, whatever its file is stored in: leave this line out."),
+     "The posted source is Unicode already: leave this line out."),
     (r"^\s*else\s+if\b", "Python writes `elif`."),
     (r"&&|\|\|", "Python writes `and` and `or`; between tensors write & and |."),
     (r"(?<![=!<>\"'])!(?!=)\s*[\w(]",

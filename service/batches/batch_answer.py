@@ -117,7 +117,7 @@ def _not_queued() -> ProblemRaised:
 
 
 def _not_kept() -> ProblemRaised:
-    detail = "The reason of this refusal did not fit into what is kept for you; post the item alone"
+    detail = "The reason for this refusal exceeds the bytes stored for you; post the item alone"
     return ProblemRaised("too_many_requests", detail)
 
 

@@ -56,7 +56,10 @@ def _missing_stage(stage: str, state: str, target: Target) -> ProblemRaised:
     if stage not in target.stages:
         known = ", ".join(target.stages)
         return ProblemRaised("no_such_stage", f"{target} has no stage {stage!r}; it has {known}")
-    detail = f"The compilation {state} before {stage!r}, or was asked to stop before it"
+    detail = (
+        f"The compilation ended before {stage!r} ({state}); read its `problem`, or post it with a "
+        "later `stop_after`"
+    )
     return ProblemRaised("stage_not_reached", detail)
 
 

@@ -271,5 +271,5 @@ def _detail(time: MeasuredTime, last: MeasuredTime, count: int, stage: str) -> s
     text = f"{stage}: {time.shown()}, where the slowest of the {count} that went on takes "
     text += last.shown()
     if time.low_us <= last.high_us:
-        text += "; the two may be equally fast, but more repeats would not tell"
+        text += "; the two may be equally fast; more repeats would not separate them"
     return text

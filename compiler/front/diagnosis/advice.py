@@ -115,7 +115,7 @@ ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"expected, not constexpr|not 'constexpr'$",
-        "A function of the host takes no values of a kernel: call it outside of the kernel, and "
+        "A host function cannot take values of a kernel: call it outside of the kernel, and "
         "pass the result as a tl.constexpr.",
     ),
     (

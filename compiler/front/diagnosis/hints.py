@@ -152,7 +152,7 @@ def _made(wanted: str, start: str) -> str:
 def _branch(match: Match, _: RaisedContext) -> str:
     name, wanted = match[1], match[3]
     return (
-        f"Both ways through the `if` must leave the same type: start with "
+        f"Both branches of the `if` must assign the same type: start with "
         f"`{name} = {_made(wanted, '0')}`, or convert with `.to(...)`."
     )
 

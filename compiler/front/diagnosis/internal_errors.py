@@ -80,7 +80,7 @@ def _outside(match: Match, context: RaisedContext) -> Rewording | None:
         )
     advice = _OF_HOST.get(name.rsplit(".", 1)[-1])
     return Rewording(
-        f"{name} runs on the host: it takes no values of a running kernel",
+        f"{name} runs on the host: it cannot take values of a running kernel",
         advice or "Use a function of triton.language, or one with @triton.jit above it.",
     )
 

@@ -208,7 +208,7 @@ def finfo(kind: Any) -> FloatLimits:
     name = next((name for name, known in FLOATS.items() if known is scalar), None)
     if name is None:
         generic._ask("numpy.finfo is not known of this")
-        message = "numpy.finfo is known here of numpy.float16, float32 and float64 only"
+        message = "numpy.finfo is known only for numpy.float16, float32 and float64 here"
         raise StandInUsed(message)
     bits, mantissa, exponent, resolution = _LIMITS[name]
     largest = (2 - 2.0**-mantissa) * 2.0 ** (1 - exponent)
@@ -220,7 +220,7 @@ def iinfo(kind: Any) -> IntegerLimits:
     """Return the limits of an integer type. Raises `StandInUsed` for other types."""
     if kind not in INTEGERS.values():
         generic._ask("numpy.iinfo is not known of this")
-        message = "numpy.iinfo is known here of numpy.int8 to int64 and uint8 to uint64 only"
+        message = "numpy.iinfo is known only for numpy.int8 to int64 and uint8 to uint64 here"
         raise StandInUsed(message)
     bits = 8 * kind.itemsize
     if issubclass(kind, unsignedinteger):

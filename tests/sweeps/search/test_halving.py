@@ -45,7 +45,10 @@ def test_an_overlap_that_more_repeats_would_not_resolve_is_dropped_and_says_so()
 
     assert found.kept == (0, 1)
     for index in (2, 3):
-        assert "may be equally fast, but more repeats would not tell" in found.dropped[index].detail
+        assert (
+            "may be equally fast; more repeats would not separate them"
+            in found.dropped[index].detail
+        )
 
 
 def test_no_round_keeps_fewer_than_the_finalists_or_all():
