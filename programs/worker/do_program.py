@@ -280,7 +280,6 @@ class _Case:
                 return
             reference = await self._reference(recorded, program, kernels)
             if outcome.problem is not None:
-                outcome.blames_reference = True
                 return
         replayed = await self._replayed(recorded, compiled)
         if replayed.ending is RunEnding.FINISHED:
@@ -446,16 +445,16 @@ class _Case:
     def _take_reference(self, replayed: Replayed) -> None:
         self.outcome.reference_peak_bytes = replayed.peak_bytes
         self.outcome.problem = replayed.problem
+        self.outcome.blames_reference = replayed.problem is not None and replayed.is_apart
 
     async def _judge(
         self, replayed: Replayed, reference: Replayed | None, irs: Sequence[bytes]
     ) -> None:
         outcome, job = self.outcome, self._attempt.job
-        believed, is_on_gpu = reference, self._attempt.runs_on is not None
+        believed = reference
         if reference is not None and not is_sound(reference):
             outcome.findings.append(_failure_of_reference(reference))
-            # on a GPU the program's kernels ran in the same launcher, and may have broken it
-            outcome.blames_reference = not is_on_gpu
+            outcome.blames_reference = reference.is_apart
             believed = None
         pool = self._attempt.context.comparing
         compared = await compare(pool, replayed, believed, self._tolerances, irs)
@@ -470,6 +469,7 @@ class _Case:
         outcome.outputs = compared.outputs
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)
+        is_on_gpu = self._attempt.runs_on is not None
         checks = job.checks or () if is_on_gpu else cpu_checks(job.checks)
         outcome.verdict = judged(replayed, reference, compared, checks)
 

@@ -108,6 +108,8 @@ class Replayed:
     wrong_turns: Sequence[Finding] = ()
     """A finding if it returned other outputs than its reference in a turn."""
     stdout: str = ""
+    is_apart: bool = True
+    """True if no other program ran in its process before."""
     problem: ProgramProblem | None = None
     """The reason if its ending is `NOT_RUN`: it could not be replayed."""
 

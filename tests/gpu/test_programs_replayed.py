@@ -156,6 +156,13 @@ def test_what_ends_a_reference_beside_its_program_is_its_own(run, launching, ker
     assert run(RIGHT, DOUBLED)["verdict"] == "passed"
 
 
+def test_a_program_is_not_judged_by_a_reference_that_fails_alone(run):
+    launching = "output = torch.empty_like(x)\nfar_kernel[(1,)](x, output)\nreturn output"
+    answer = run(RIGHT, reference(launching, X, kernels=FAR))
+
+    assert (answer["verdict"], answer["reward"]) == ("invalid_reference", None), answer
+
+
 def test_each_case_has_its_own_verdict(run):
     short = (
         "output = torch.zeros_like(x)\nscale_kernel[(1,)](x, output, x.numel(), 2.0, BLOCK=1024)"

@@ -121,6 +121,8 @@ class ReplayTurn:
     caller: str
     is_batch: bool
     timeout_s: float
+    is_apart: bool = False
+    """True for a launcher that does nothing else."""
     spent: SpentTime = field(default_factory=SpentTime)
     """The time spent waiting for turns, and in them."""
 
@@ -250,6 +252,7 @@ async def in_turn(
             deadline_s=limit,
             turn_s=deadline.left_s,
             is_batch=how.is_batch,
+            single_use=how.is_apart,
         )
     except TimeoutError:
         raise deadline.passed from None

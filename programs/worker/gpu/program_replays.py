@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
-from jobs.deadline import Deadline
+from jobs.deadline import Deadline, DeadlinePassed
 from launch.messages import Tolerance
 from programs.gpu.program_order import ProgramOrder
 from programs.replay.replay_order import MAX_OUTPUT_BYTES
@@ -179,6 +179,7 @@ class ProgramReplays:
         ours, theirs = await replay_pair(
             self.gpu, candidate, reference, self.turn, self.tolerances, self.deadline
         )
+        theirs.is_apart = False
         for program, replayed in ((candidate, ours), (reference, theirs)):
             await self.report(program.role, replayed)
         is_needed = ours.is_whole or theirs.problem is not None or bool(theirs.findings)
@@ -196,12 +197,26 @@ class ProgramReplays:
         try:
             replayed = self.known.find(key)
             if replayed is None:
-                replayed = await replay_on(gpu, reference, turn, self.deadline)
+                replayed = await self._sound_or_apart(reference, turn)
                 self.known.keep(key, replayed)
         finally:
             lock.release()
         await self.report(reference.role, replayed)
         return replayed
+
+    async def _sound_or_apart(self, reference: DeviceProgram, turn: ReplayTurn) -> Replayed:
+        """Replay a reference, and again in a separate launcher if it fails.
+
+        Kernels of its programs ran in the launcher of the caller, and may have broken it.
+        """
+        replayed = await replay_on(self.gpu, reference, turn, self.deadline)
+        if is_sound(replayed):
+            return replayed
+        try:
+            return await replay_on(self.gpu, reference, replace(turn, is_apart=True), self.deadline)
+        except DeadlinePassed:
+            replayed.is_apart = False
+            return replayed
 
 
 def is_too_large(tape: Tape) -> bool:

@@ -72,6 +72,15 @@ async def test_a_caller_with_a_launcher_does_not_wait_for_that_of_others_to_star
         slow.unlink()
 
 
+async def test_a_launcher_of_single_use_replays_one_program(command):
+    async with launchers_of(command) as launchers:
+        own = await program_pid(launchers)
+        seen = [await program_pid(launchers, single_use=True) for _ in range(2)]
+
+        assert len({own, *seen}) == 3
+        assert await program_pid(launchers) == own
+
+
 async def test_a_launch_and_a_program_of_one_caller_are_never_in_one_process(command):
     async with launchers_of(command) as launchers:
         assert await pid(launchers) != await program_pid(launchers)

@@ -53,6 +53,7 @@ class OrderedLaunchers:
 
     def __init__(self, **endings):
         self.orders = []
+        self.apart = []
         self._endings = endings
 
     @property
@@ -64,8 +65,9 @@ class OrderedLaunchers:
     def tapes(self):
         return [order.tape.decode() for order in self.orders]
 
-    async def replay(self, ordinal, order, **_):
+    async def replay(self, ordinal, order, single_use, **_):
         self.orders.append(order)
+        self.apart += [order.tape.decode()] if single_use else []
         await asyncio.sleep(0)
         ending = self._endings[order.tape.decode()]
         return ending.pop(0) if isinstance(ending, list) else ending
@@ -205,11 +207,36 @@ async def test_an_interactive_program_does_not_wait_for_a_batch_replay(known):
     assert launchers.tapes.count("reference") == 2
 
 
-async def test_a_reference_that_faults_for_one_program_is_tried_again_by_those_beside_it(known):
+async def test_a_reference_that_its_program_broke_is_sound_in_a_launcher_of_its_own(known):
     launchers = OrderedLaunchers(candidate=GOOD, reference=[FAULT, GOOD])
+    _, theirs = await both(launchers, known)
+
+    assert launchers.tapes == ["candidate", "reference", "reference"]
+    assert launchers.apart == ["reference"]
+    assert theirs.is_whole
+
+
+async def test_a_reference_fails_by_itself_where_it_fails_alone(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=FAULT)
+    _, theirs = await both(launchers, known)
+
+    assert theirs.findings
+    assert theirs.is_apart
+
+
+async def test_a_reference_that_fails_beside_its_program_has_not_failed_by_itself(known):
+    launchers = OrderedLaunchers(candidate=replace(FAULT, stages=("run", BESIDE)))
+    _, theirs = await both(launchers, known, tape=LARGE)
+
+    assert theirs.findings
+    assert not theirs.is_apart
+
+
+async def test_a_reference_that_faults_for_one_program_is_tried_again_by_those_beside_it(known):
+    launchers = OrderedLaunchers(candidate=GOOD, reference=[FAULT, FAULT, GOOD])
     found = await asyncio.gather(*(both(launchers, known) for _ in range(3)))
 
-    assert launchers.tapes.count("reference") == 2
+    assert launchers.tapes.count("reference") == 3
     assert sorted(theirs.is_whole for _, theirs in found) == [False, True, True]
 
 
@@ -218,7 +245,7 @@ async def test_a_reference_that_faults_is_tried_again_for_the_next_program(known
     for _ in range(2):
         await both(launchers, known)
 
-    assert launchers.tapes == ["candidate", "reference"] * 2
+    assert launchers.tapes == ["candidate", "reference", "reference"] * 2
 
 
 async def test_a_reference_that_cannot_be_run_beside_its_program_is_reported(known):

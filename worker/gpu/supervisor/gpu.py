@@ -153,6 +153,7 @@ class Gpu:
         deadline_s: float | LimitNow,
         turn_s: float | None = None,
         is_batch: bool = False,
+        single_use: bool = False,
     ) -> LaunchOutcome:
         """Have a program launcher do `order` when it is its turn; as `run` in all else.
 
@@ -165,12 +166,12 @@ class Gpu:
             limit_s = deadline_s if isinstance(deadline_s, float | int) else deadline_s()
             if self.cordoned is not None:
                 raise DeviceCordoned(self.cordoned)
-            launcher = await self._programs.take(caller, single_use=False)
+            launcher = await self._programs.take(caller, single_use)
             with job_account.on_gpu(partial(self._next.charge, caller)):
                 outcome = await launcher.outcome_of(launcher.send(order), limit_s)
             return outcome
         finally:
-            self._end_program(launcher, outcome)
+            self._end_program(launcher, outcome, single_use=single_use)
 
     async def _take_program_turn(self, caller: str, *, is_batch: bool) -> None:
         """Return when it is the caller's turn, and a program launcher waits for it.
@@ -272,13 +273,15 @@ class Gpu:
             self._launchers.keep(launcher, single_use=single_use)
             self._turn.release()
 
-    def _end_program(self, launcher: LauncherProcess | None, outcome: LaunchOutcome | None) -> None:
+    def _end_program(
+        self, launcher: LauncherProcess | None, outcome: LaunchOutcome | None, *, single_use: bool
+    ) -> None:
         if launcher is None:
             self._turn.release()
         elif outcome is None or not outcome.clean:
             self._launchers.in_background(self._recover_from_program(launcher))
         else:
-            self._programs.keep(launcher, single_use=False)
+            self._programs.keep(launcher, single_use=single_use)
             self._turn.release()
 
     async def _recover_from_program(self, launcher: LauncherProcess) -> None:

@@ -129,13 +129,20 @@ class Launchers:
         deadline_s: float | LimitNow,
         turn_s: float | None = None,
         is_batch: bool = False,
+        single_use: bool = False,
     ) -> LaunchOutcome:
         """Replay a program on one GPU, in turn with its launches; as `run` in all else.
 
-        One that is too big is refused before it has a turn.
+        One that is too big is refused before it has a turn. A launcher of `single_use` does no
+        other order.
         """
         return await self._gpus[ordinal].replay(
-            encode(order), caller=caller, deadline_s=deadline_s, turn_s=turn_s, is_batch=is_batch
+            encode(order),
+            caller=caller,
+            deadline_s=deadline_s,
+            turn_s=turn_s,
+            is_batch=is_batch,
+            single_use=single_use,
         )
 
     async def until_cordoned(self, ordinal: int) -> str:
