@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, NoReturn
 
 from tritonc.cli import (
@@ -24,6 +25,7 @@ from tritonc.cli.compiling import compile_command, watch_command
 from tritonc.cli.launching import launch_command
 from tritonc.cli.programs import program_command, warm_command
 from tritonc.cli.sweeping import sweep_command
+from tritonc.diagnostic import IR_SUFFIXES
 
 EPILOG = """\
 exit codes:
@@ -59,6 +61,7 @@ _MEANT = {
 }
 """Flags that users expect, by command, and how it writes them."""
 _TARGET = re.compile(r"(?:cuda|hip):\w+|sm_\w+|gfx\w+|[a-z]{1,4}\d+\w*|\d+", re.IGNORECASE)
+_SOURCES = frozenset({".py", ".toml", *IR_SUFFIXES})
 _REQUIRED = "the following arguments are required"
 
 
@@ -139,7 +142,39 @@ class _SuggestingParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, and remember the words for errors."""
         self._words = list(args or ())
-        return super().parse_known_args(args, namespace)
+        return super().parse_known_args(self._arranged(self._words), namespace)
+
+    def _arranged(self, words: Sequence[str]) -> list[str]:
+        """Return the words with FILE before a flag that would take it, and joined targets.
+
+        argparse gives a flag for several words all that follow it.
+        """
+        kept: list[str] = []
+        files: list[str] = []
+        flag: argparse.Action | None = None
+        own = 0  # words of the flag so far
+        for index, word in enumerate(words):
+            if word == "--":
+                kept += words[index:]
+                break
+            if word.startswith("-") and word != "-":
+                flag, own = self._flag(word), 0
+                kept.append(word)
+                continue
+            if flag is not None and _may_take_file(flag) and _is_source(word):
+                files.append(word)
+            elif flag is not None and flag.dest == "targets" and own and _is_target(word):
+                kept[-1] += f",{word}"
+            else:
+                kept.append(word)
+                if own and flag is not None and flag.nargs is None:
+                    flag = None
+            own += 1
+        leading = [*takewhile(lambda word: not word.startswith("-"), kept)]
+        return [*leading, *files, *kept[len(leading) :]]
+
+    def _flag(self, word: str) -> argparse.Action | None:
+        return next((each for each in self._actions if word in each.option_strings), None)
 
     def error(self, message: str) -> NoReturn:
         """Write the usage and the error, and exit with 2, as argparse does."""
@@ -168,6 +203,8 @@ class _SuggestingParser(argparse.ArgumentParser):
     def _suggestion(self, message: str) -> str:
         if (match := _UNKNOWN.search(message)) and (repeated := self._repeated(match["words"])):
             return repeated
+        if match and "--" in self._words:
+            return f"; {self.prog} passes no arguments to FILE"
         if match := _CHOICE.search(message):
             word, known = match["word"], self._choices(message)
         elif match := _UNKNOWN.search(message):
@@ -182,7 +219,7 @@ class _SuggestingParser(argparse.ArgumentParser):
         return f"; did you mean {close[0]}?" if close else ""
 
     def _repeated(self, unknown: str) -> str:
-        """Return how to give several targets where unknown words follow one, "" elsewhere."""
+        """Return how many targets a command takes if unknown words follow one, "" elsewhere."""
         if "--target" not in self._flags() or "--target" not in self._words:
             return ""
         first = self._words.index("--target") + 1
@@ -190,10 +227,7 @@ class _SuggestingParser(argparse.ArgumentParser):
         words += takewhile(lambda word: word in unknown.split(), self._words[first + 1 :])
         if len(words) < 2 or not all(map(_TARGET.fullmatch, words)):
             return ""
-        *_, action = (each for each in self._actions if "--target" in each.option_strings)
-        if action.dest != "targets":
-            return f"; {self.prog} takes one target"
-        return f"; give several as --target {','.join(words)}"
+        return f"; {self.prog} takes one target"
 
     def _choices(self, message: str) -> Iterable[str]:
         """Return the choices of the argument that a message names, in argparse's words."""
@@ -204,6 +238,18 @@ class _SuggestingParser(argparse.ArgumentParser):
     def _flags(self) -> Iterable[str]:
         for action in self._actions:
             yield from action.option_strings
+
+
+def _may_take_file(flag: argparse.Action) -> bool:
+    return flag.nargs in {"+", "?"} and flag.metavar != "SOURCE"
+
+
+def _is_source(word: str) -> bool:
+    return Path(word).suffix in _SOURCES and Path(word).is_file()
+
+
+def _is_target(word: str) -> bool:
+    return _TARGET.fullmatch(word) is not None and not Path(word).exists()
 
 
 def _name(action: argparse.Action) -> str:

@@ -368,6 +368,33 @@ def test_a_file_may_stand_behind_its_target(tritond: FakeTritond, kernel: str):
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["--target", "cuda:90", "cuda:80", "{kernel}"],
+        ["{kernel}", "--target", "cuda:90", "--target", "cuda:80"],
+        ["--emit", "ttir=-", "{kernel}", "--target", "cuda:90", "cuda:80"],
+        ["--option", "num_warps=4", "{kernel}", "--target", "cuda:90,cuda:80"],
+        ["--target", "cuda:90", "cuda:80", "--", "{kernel}"],
+    ],
+)
+def test_targets_and_a_file_may_stand_in_any_order(
+    tritond: FakeTritond, kernel: str, words: list[str]
+):
+    tritond.will_answer(compilation(included={"ttir": ""}))
+    tritond.will_answer(compilation(included={"ttir": ""}))
+
+    assert run(tritond, "compile", *(word.format(kernel=kernel) for word in words)) == 0
+    targets = [json.loads(request.content)["target"] for request in tritond.requests]
+    assert targets == ["cuda:90", "cuda:80"]
+
+
+def test_files_of_a_flag_stay_its_own(tritond: FakeTritond, kernel: str):
+    args = command_parser().parse_args(["gate", "--init", kernel, kernel])
+
+    assert (args.init, args.file) == ([kernel, kernel], "kernels.toml")
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (

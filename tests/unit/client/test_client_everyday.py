@@ -22,10 +22,7 @@ from tests.unit.client.fake_tritond import FakeTritond, compilation, run
         (["compile", "k.py", "--target", "cuda:90", "--optoin", "a=1"], "did you mean --option?"),
         (["export", "KEY", "rus"], "did you mean rust?"),
         (["prove", "k.py", "--races"], "did you mean --check races?"),
-        (
-            ["compile", "k.py", "--target", "cuda:90", "cuda:80"],
-            "give several as --target cuda:90,cuda:80",
-        ),
+        (["warm", "k.py", "--", "--steps", "3"], "tritonc warm passes no arguments to FILE"),
         (["prove", "k.py", "--target", "h100", "a100"], "tritonc prove takes one target"),
         (["list", "--limit", "2**31"], "'2**31' is not a whole number from 1 to 1,000"),
     ],
