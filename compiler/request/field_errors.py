@@ -3,15 +3,18 @@
 Work that it makes is bounded by the errors that are answered, whatever was posted.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from compiler.rejection import MAX_ERRORS, FieldError, did_you_mean, pointer
 
 _MAX_GUESSES = 5
+_QUOTED = re.compile("'([^']+)'")
 
 
 def field_errors(
@@ -19,17 +22,19 @@ def field_errors(
 ) -> tuple[FieldError, ...]:
     """Return the first errors that `model` reported, at most MAX_ERRORS, of a body at pointer `at`.
 
-    A slip in a field's name is held against the fields of the part that it is in.
+    A slip in a field's name is held against the fields of the part that it is in, and one in a
+    word against the words that are allowed there.
     """
     guesses = _Guesses(model)
-    items = islice(error.errors(include_url=False, include_input=False), MAX_ERRORS)
-    return tuple(_fault(item["type"], item["msg"], item["loc"], guesses, at) for item in items)
+    items = islice(error.errors(include_url=False), MAX_ERRORS)
+    return tuple(_fault(item, guesses, at) for item in items)
 
 
-def _fault(
-    kind: str, message: str, place: tuple[str | int, ...], guesses: "_Guesses", at: str
-) -> FieldError:
-    match kind:
+def _fault(item: ErrorDetails, guesses: "_Guesses", at: str) -> FieldError:
+    message, place = item["msg"], item["loc"]
+    match item["type"]:
+        case "literal_error":
+            message += guesses.of_word(item["input"], item["ctx"]["expected"])
         case "extra_forbidden":
             message = guesses.removed(place) or f"unknown field{guesses.of(place)}"
         case "model_type":
@@ -40,7 +45,7 @@ def _fault(
 
 
 class _Guesses:
-    """Suggestions for the first unknown fields of a request; each one takes time."""
+    """Suggestions for the first unknown fields and words of a request; each one takes time."""
 
     def __init__(self, model: type[BaseModel]) -> None:
         self._model = model
@@ -50,6 +55,14 @@ class _Guesses:
         """Return why a field of the request is there no longer; None: it never was."""
         removed: Mapping[str, str] = getattr(self._model, "removed_fields", {})
         return removed.get(str(place[0])) if len(place) == 1 else None
+
+    def of_word(self, word: object, allowed: str) -> str:
+        """Return a suggestion for a word that is none of those in quotes in `allowed`."""
+        if self._left == 0 or not isinstance(word, str):
+            return ""
+        self._left -= 1
+        meant = did_you_mean(word, _QUOTED.findall(allowed))
+        return f".{meant}" if meant else ""
 
     def of(self, place: tuple[str | int, ...]) -> str:
         if self._left == 0:

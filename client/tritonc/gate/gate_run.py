@@ -17,7 +17,7 @@ from tritonc.gate.gate_file import DEFAULT_NAME, GateFile, InvalidGateFile, read
 from tritonc.gate.gate_judgement import GateJudgement, Judge
 from tritonc.gate.gated_kernel import Matrix, ReadArgument
 from tritonc.gate.measure_cells import CellMeasuring, Say
-from tritonc.gate.toml_reading import FileProblem
+from tritonc.gate.toml_reading import FileProblem, alike
 from tritonc.service_errors import (
     ProblemError,
     ServerUnavailable,
@@ -106,7 +106,7 @@ def _read(asked: GateRun) -> tuple[GateFile, list[FileProblem]]:
         raise GateNotRun(str(error)) from error
     names = {kernel.name for kernel in gate_file.kernels}
     problems += [
-        FileProblem(f"kernels.{name}", "no such kernel in the file, but --kernel names it")
+        FileProblem(f"kernels.{name}", f"--kernel names no kernel of the file{alike(name, names)}")
         for name in asked.kernels
         if name not in names
     ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_SHOWN_CHARS = 80
+MAX_LISTED = 30
 MAX_PROBLEMS = 200
 """The first ones are reported; a hostile file could have any number."""
 _NAMES: dict[type, str] = {
@@ -71,9 +72,7 @@ class TomlTable:
         """Note errors for unknown members, with the most similar known one."""
         names = sorted(known)
         for key in sorted(self.members.keys() - set(names))[:MAX_PROBLEMS]:
-            like = difflib.get_close_matches(key, names, 1)
-            hint = f"; did you mean `{like[0]}`?" if like else f"; known are {', '.join(names)}"
-            self.add_problem(key, f"unknown key{hint}")
+            self.add_problem(key, f"unknown key{alike(key, names)}")
 
     def text(self, key: str) -> str | None:
         """Return a text, None if it is missing or of another type."""
@@ -126,6 +125,15 @@ def shown(value: Any) -> str:
     """Return a value for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
+
+
+def alike(word: str, known: Iterable[str]) -> str:
+    """Return a hint with the known name that a word resembles, or with the known names."""
+    names = sorted(known)
+    like = difflib.get_close_matches(word[:MAX_SHOWN_CHARS], names, 1)
+    more = ", ..." if len(names) > MAX_LISTED else ""
+    listed = ", ".join(names[:MAX_LISTED]) + more
+    return f"; did you mean `{like[0]}`?" if like else f"; known are {listed}"
 
 
 def _is_bare(key: str) -> bool:

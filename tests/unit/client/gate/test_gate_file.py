@@ -226,7 +226,7 @@ def test_a_kernel_that_is_asked_for_must_be_there(service: GateService, capsys: 
     write_gate("[budgets]\nregisters = 32")
 
     assert gate(service, "--kernel", "duble") == 2
-    assert "kernels.duble: no such kernel" in capsys.readouterr().err
+    assert "kernels.duble: --kernel names no kernel of the file" in capsys.readouterr().err
 
 
 def test_none_and_files_by_name_can_be_written(service: GateService):
@@ -259,3 +259,16 @@ def _away(request: Any) -> Any:
     import httpx
 
     raise httpx.ConnectError("refused")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("duoble", "did you mean `double`?"), ("x", "known are double")]
+)
+def test_a_slip_in_the_name_of_a_kernel_is_answered_with_the_kernel(
+    service: GateService, capsys: Any, name: str, hint: str
+):
+    write_gate("")
+
+    assert gate(service, "--kernel", name) == 2
+
+    assert f"--kernel names no kernel of the file; {hint}" in capsys.readouterr().err

@@ -66,7 +66,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "triton that is a number": ({"triton": 3.9}, "/triton", TEXT),
     "no stage": ({"stop_after": "sass"}, "/stop_after", f"Input should be {STAGES}"),
     "include in a string": ({"include": "ptx"}, "/include", LIST),
-    "include of no stage": ({"include": ["ptx", "PTX"]}, "/include/1", f"Input should be {STAGES}"),
+    "include of no stage": (
+        {"include": ["ptx", "PTX"]},
+        "/include/1",
+        f"Input should be {STAGES}. Did you mean `ptx`?",
+    ),
     "no priority": ({"priority": "high"}, "/priority", "Input should be 'interactive' or 'batch'"),
     "no time": ({"timeout_s": 0}, "/timeout_s", "Input should be greater than 0"),
     "too much time": ({"timeout_s": 601}, "/timeout_s", MAX_COUNT),

@@ -1,6 +1,6 @@
 """Errors of pydantic become field errors, with locations and suggestions."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -28,6 +28,7 @@ class Whole(BaseModel):
     part: Part | None = None
     parts: list[Part] = []
     by_name: dict[str, Part] = {}
+    kind: Literal["compilations", "launches"] = "launches"
 
 
 def errors(data: Any, at: str = "") -> tuple[FieldError, ...]:
@@ -66,6 +67,16 @@ def test_a_field_of_another_part_is_not_what_was_meant():
 
 def test_a_part_may_lie_anywhere_in_a_body():
     assert errors({"part": 1}, "/device") == (FieldError("/device/part", "must be a JSON object"),)
+
+
+def test_a_slip_in_a_word_is_held_against_the_words_that_are_allowed():
+    allowed = "Input should be 'compilations' or 'launches'"
+
+    assert errors({"kind": "compilation"}) == (
+        FieldError("/kind", f"{allowed}. Did you mean `compilations`?"),
+    )
+    assert errors({"kind": "x" * 100_000}) == (FieldError("/kind", allowed),)
+    assert errors({"kind": 1}) == (FieldError("/kind", allowed),)
 
 
 def test_a_flood_of_unknown_fields_is_answered_with_the_first_of_them():
