@@ -105,8 +105,7 @@ class Diagnostic:
 
         `source_name` replaces the name of the posted source, so that editors find the file.
         """
-        names = posted_names(source_name)
-        message = _POSTED_LINE.sub(lambda at: names.get(at[0], at[0]), self.message.rstrip())
+        message = with_own_lines(self.message.rstrip(), source_name)
         lines = [f"{self._place(source_name)}: {self.severity}: {message}"]
         if self.excerpt:
             lines += [f"    {line}" for line in self.excerpt.rstrip("\n").split("\n")]
@@ -129,6 +128,12 @@ def posted_names(name: str) -> dict[str, str]:
     """
     is_ir = PurePath(name).suffix in IR_SUFFIXES
     return dict.fromkeys(POSTED_IR if is_ir else (POSTED_SOURCE, *POSTED_IR), name)
+
+
+def with_own_lines(message: str, name: str) -> str:
+    """Return a message whose places are lines of the user's file `name`."""
+    names = posted_names(name)
+    return _POSTED_LINE.sub(lambda at: names.get(at[0], at[0]), message)
 
 
 def render_all(diagnostics: Iterable[Diagnostic], source_name: str = POSTED_SOURCE) -> str:

@@ -30,6 +30,8 @@ class ListItem:
     verdict: str | None = None
     slug: str | None = None
     """Of the problem of a job that failed."""
+    detail: str | None = None
+    """The first line of that problem's detail, with the line of the source if it is known."""
     counts: Mapping[str, int] | None = None
 
     @classmethod

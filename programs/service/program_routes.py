@@ -37,7 +37,7 @@ from service.http.openapi import answer_of, header
 from service.http.problems import ProblemRaised
 from service.http.validators import Caching, validated
 from service.lists.own_list import Summary
-from service.lists.summaries import Members, owned, slug_of
+from service.lists.summaries import Members, failure_of, owned
 from service.receipt_key import ReceiptKey
 from service.routes.artifacts import blob_response
 from service.routes.owned_job_routes import SCOPE, OwnedRoutes, RouteText, add_owned_routes
@@ -223,7 +223,7 @@ def _of_record(record: Members) -> Summary:
     return {
         "state": record["state"],
         "verdict": record["verdict"],
-        "slug": slug_of(record),
+        **failure_of(record),
         "kernel": ", ".join(names)[:MAX_CHARS] or None,
         "target": device.get("target"),
     }

@@ -1,12 +1,12 @@
 """The list of proofs: a summary of each."""
 
 from service.lists.own_list import Summary
-from service.lists.summaries import Members, owned, slug_of
+from service.lists.summaries import Members, failure_of, owned
 
 
 def _of_record(record: Members) -> Summary:
     named = {name: record.get(name) for name in ("state", "verdict", "kernel", "target")}
-    return {**named, "slug": slug_of(record)}
+    return {**named, **failure_of(record)}
 
 
 def _of_job(job: Members) -> Summary:

@@ -56,6 +56,7 @@ class ListItem(BaseModel):
     target: str | None
     verdict: str | None = Field(description="of a launch, program or proof that is completed")
     slug: str | None = Field(description="of the `problem` of a job that failed")
+    detail: str | None = Field(description="the first line of the problem's `detail`")
     counts: dict[str, int] | None = Field(
         description="cases by verdict; items of a batch by state, and those `left`; rows of a "
         "sweep that are `over`, of `total`, and those that are over by state"

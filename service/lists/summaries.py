@@ -11,6 +11,7 @@ from service.state import ServiceState
 from store.byte_limits import MAX_LIST_READ_BYTES
 from store.jobs.types import Standing
 
+MAX_DETAIL_CHARS = 200
 Members = Mapping[str, Any]
 Read = Callable[[Members], Summary]
 """Reads a record, or what a job was submitted with."""
@@ -28,13 +29,16 @@ async def _compilations(state: ServiceState, keys: Sequence[str]) -> list[Summar
 
 def _kernel_of_record(record: Members) -> Summary:
     named = {name: record[name] for name in ("state", "kernel", "target")}
-    return {**named, "slug": slug_of(record)}
+    return {**named, **failure_of(record)}
 
 
-def slug_of(record: Members) -> str | None:
-    """Return what a record's failure is called, None for a result without a problem."""
+def failure_of(record: Members) -> Summary:
+    """Return the members that describe a record's failure, none for a result without a problem."""
     problem = record.get("problem")
-    return None if problem is None else problem["slug"]
+    if problem is None:
+        return {}
+    detail = (problem.get("detail") or "").partition("\n")[0][:MAX_DETAIL_CHARS]
+    return {"slug": problem["slug"], "detail": detail or None}
 
 
 def _kernel_of_job(job: Members) -> Summary:
@@ -90,7 +94,7 @@ def _launch_of_record(record: Members) -> Summary:
         "state": record["state"],
         "verdict": record["verdict"],
         "counts": record["counts"],
-        "slug": slug_of(record),
+        **failure_of(record),
         "kernel": record.get("kernel") or compilation.get("kernel"),
         "target": device.get("target") or compilation.get("target"),
     }

@@ -16,7 +16,7 @@ from tritonc.cli.streams import write_json
 from tritonc.cli.sweeping.sweep_report import closing_lines, sweep_table
 from tritonc.cli.terminal import Say, Terminal, table
 from tritonc.compilation import Compilation, CompileFailed
-from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.diagnostic import POSTED_SOURCE, with_own_lines
 from tritonc.launch import Launch
 from tritonc.own_list import KINDS, ListItem
 from tritonc.programs.program import Program
@@ -189,7 +189,7 @@ def _list_own(args: Namespace, client: Client, terminal: Terminal) -> bool:
     if args.json:
         write_json({"items": [{"collection": kind} | asdict(item) for kind, item in listed]})
     elif listed:
-        terminal.draw(table(_COLUMNS, (_row(kind, item) for kind, item in listed)))
+        terminal.draw(table(_COLUMNS, (_row(kind, item, args) for kind, item in listed)))
     else:
         terminal.say("no such jobs; the service lists them as long as it keeps their results")
     return True
@@ -208,17 +208,24 @@ def _newest(client: Client, kind: str, args: Namespace) -> list[ListItem]:
     return items
 
 
-def _row(kind: str, item: ListItem) -> list[str]:
+def _row(kind: str, item: ListItem, args: Namespace) -> list[str]:
     created = item.created_at[:19].replace("T", " ")
     counts = dict(item.counts or {})
     if kind == "sweeps":
         counts["left"] = counts.pop("total", 0) - counts.pop("over", 0)
     named = (f"{count} {name}" for name, count in counts.items() if count)
-    verdict = item.verdict or item.slug or ", ".join(named)
+    verdict = item.verdict or _failure(item, args) or ", ".join(named)
     return [
         *(created, kind, item.state, verdict, item.kernel or ""),
         *(item.target or "", item.id),
     ]
+
+
+def _failure(item: ListItem, args: Namespace) -> str:
+    if item.slug is None or item.detail is None:
+        return item.slug or ""
+    name = args.recent.name_of(item.id) or POSTED_SOURCE
+    return f"{item.slug}: {with_own_lines(item.detail, name)}"
 
 
 def _limit(text: str) -> int:

@@ -14,7 +14,8 @@ from tests.integration.service.launches import bodies as launch_bodies
 
 QUICK = {"stop_after": "ttir"}
 MEMBERS = {
-    "id", "url", "state", "created_at", "kind", "kernel", "target", "verdict", "slug", "counts",
+    "id", "url", "state", "created_at", "kind", "kernel", "target", "verdict", "slug", "detail",
+    "counts",
 }  # fmt: skip
 
 
@@ -40,7 +41,11 @@ def test_the_newest_compilation_comes_first_in_short(http: httpx.Client, post: P
     )
     assert (newest["kernel"], newest["target"]) == ("add_kernel", "cuda:90")
     assert (before["id"], before["state"]) == (failed["key"], "failed")
-    assert (newest["slug"], before["slug"]) == (None, failed["problem"]["slug"])
+    assert (newest["slug"], newest["detail"]) == (None, None)
+    assert (before["slug"], before["detail"]) == (
+        failed["problem"]["slug"],
+        failed["problem"]["detail"].partition("\n")[0],
+    )
     assert newest["created_at"] >= before["created_at"] > "2026"
 
 
