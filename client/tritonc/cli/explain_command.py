@@ -113,26 +113,28 @@ def _of_key(args: Namespace, client: Client) -> tuple[PostedFile, dict[str, Any]
     """Return what was posted, and the compilation."""
     compilation = client.get(args.key, wait_s=args.wait_s)
     request: Mapping[str, Any] = client.request(args.key)
-    name = args.recent.name_of(args.key) or POSTED_SOURCE
+    name = args.recent.name_of(args.key)
     ir = request.get("ir")
     if isinstance(ir, Mapping):
         source = PostedFile(
-            name,
+            name or f"user.{ir.get('language')}",
             str(ir.get("text")),
             str(ir.get("language")),
             canonicalize=ir.get("canonicalize") is True,
         )
     else:
         files = request.get("files") or {}
-        source = PostedFile(name, str(request.get("source")), None, None, files)
+        text = str(request.get("source"))
+        source = PostedFile(name or POSTED_SOURCE, text, None, None, files)
     return source, dict(request), compilation
 
 
 def _cell(source: PostedFile, members: Mapping[str, Any], compilation: Compilation) -> Cell:
     path = source.path or Path(source.name)
     kept = {name: m for name, m in members.items() if name not in _NOT_OF_KERNEL}
-    # locations in IR are lines of the source that it was made from
-    texts = {} if source.language else {POSTED_SOURCE: source.text, **source.files}
+    # IR may have lines of the source that it was made from, which is not here
+    own = f"user.{source.language}" if source.language else POSTED_SOURCE
+    texts = {own: source.text, **source.files}
     kernel = GatedKernel(
         name=compilation.kernel or source.name,
         place=source.name,

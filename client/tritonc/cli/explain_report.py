@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tritonc.cli.terminal import Terminal, table
+from tritonc.diagnostic import POSTED_IR
 from tritonc.explain.explanation import (
     SPILL,
     CostFinding,
@@ -181,6 +182,6 @@ def _at(explanation: Explanation, place: Place | None) -> str:
     if place is None:
         return "no line"
     file, line = place
-    if "ir" in explanation.cell.kernel.members:
-        return f"{file}:{line}"
+    if "ir" in explanation.cell.kernel.members and file not in POSTED_IR:
+        return f"{file}:{line}"  # of the source that the IR was made from, which is not here
     return f"{shown_path(explanation.cell.kernel.lines.path(file))}:{line}"

@@ -97,6 +97,17 @@ def test_lines_of_ir_are_those_of_its_source(service: GateService, capsys: Any):
     assert "module" not in said
 
 
+def test_lines_of_ir_itself_have_the_users_file_and_their_text(service: GateService, capsys: Any):
+    Path("double.ttir").write_text("module {\n  tt.return\n}\n")
+    row = {"file": "user.ttir", "line": 2, "total": 9, "by_class": {"control": 9}}
+    service.mix_of = lambda _: MIX | {"by_line": [row]}
+
+    assert explain(service, "double.ttir") == 0
+    said = capsys.readouterr().out
+    assert "double.ttir:2 " in said
+    assert "tt.return" in said
+
+
 def test_two_targets_are_refused(service: GateService, capsys: Any):
     assert explain(service, "double.py", "--target", "cuda:80,cuda:90") == 2
     assert "--target: give one, not 2" in capsys.readouterr().err
