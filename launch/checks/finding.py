@@ -15,6 +15,14 @@ from launch.messages import Finding
 
 DOES = {Access.LOAD: "reads", Access.STORE: "writes", Access.ATOMIC: "atomically updates"}
 _CALL = {Access.LOAD: "tl.load", Access.STORE: "tl.store", Access.ATOMIC: "the atomic operation"}
+_OPERATION = {Access.LOAD: "tt.load", Access.STORE: "tt.store", Access.ATOMIC: "tt.atomic_rmw"}
+_MASKED = {
+    Access.LOAD: "`tt.load %pointers, %mask : tensor<64x!tt.ptr<f32>>`",
+    Access.STORE: "`tt.store %pointers, %values, %mask : tensor<64x!tt.ptr<f32>>`",
+    Access.ATOMIC: "`tt.atomic_rmw fadd, acq_rel, gpu, %pointers, %values, %mask : "
+    "(tensor<64x!tt.ptr<f32>>, tensor<64xf32>, tensor<64xi1>) -> tensor<64xf32>`",
+}
+_IR_SUFFIXES = (".ttir", ".ttgir")
 
 
 @dataclass(frozen=True)
@@ -89,16 +97,18 @@ def out_of_bounds(
     """
     leaf = slot.leaf
     element, start, end = _elements_at(slot, address)
+    is_ir = (location.file or "").endswith(_IR_SUFFIXES)
     if form is AccessForm.DESCRIPTOR:
         advice = (
             "The tensor descriptor is larger than the tensor: give it the shape and strides of "
             f"{leaf.name}."
         )
     else:
-        advice = _to_mask(access, mask or AccessMask(form is AccessForm.MASKED), leaf.name)
+        mask = mask or AccessMask(form is AccessForm.MASKED)
+        advice = (_to_mask_ir if is_ir else _to_mask)(access, mask, leaf.name)
     if element < start and form is not AccessForm.DESCRIPTOR:
         advice = f"Offsets must not be negative: mask those lanes, or start later in {leaf.name}."
-    elif element == end and lanes == 1 and mask is not None and mask.is_inclusive:
+    elif element == end and lanes == 1 and mask is not None and mask.is_inclusive and not is_ir:
         advice = (
             "Its mask has one lane too many: did you mean < instead of <=? Or the argument that "
             f"bounds the mask exceeds the size of {leaf.name}."
@@ -120,6 +130,13 @@ def _to_mask(access: Access, mask: AccessMask, name: str) -> str:
     example = f", such as mask={missing}" if missing else ""
     offsets = " and ".join(mask.offsets) or "offsets"
     return f"Give {_CALL[access]} a mask that keeps {offsets} inside {name}{example}."
+
+
+def _to_mask_ir(access: Access, mask: AccessMask, name: str) -> str:
+    """Return the same for posted IR, where a mask is an operand."""
+    if mask.is_there:
+        return _to_mask(access, AccessMask(is_there=True), name)
+    return f"Give {_OPERATION[access]} a mask that keeps offsets inside {name}: {_MASKED[access]}."
 
 
 def into_other_argument(

@@ -158,6 +158,42 @@ def test_posted_ttir_is_checked_as_a_source_is(launch: Launch) -> None:
     assert (answer["findings"][0]["argument"], answer["findings"][0]["index"]) == ("arg0", [1990])
 
 
+UNMASKED = """module {
+  tt.func public @kernel(%x_ptr: !tt.ptr<f32>, %n: i32) {
+    %lanes = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+    %ns = tt.splat %n : i32 -> tensor<64xi32>
+    %mask = arith.cmpi slt, %lanes, %ns : tensor<64xi32>
+    %splat = tt.splat %x_ptr : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+    %pointers = tt.addptr %splat, %lanes : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    %values = arith.constant dense<1.0> : tensor<64xf32>
+    ACCESS
+    tt.return
+  }
+}
+"""
+ACCESSES = {
+    "load": "%x = tt.load %pointers : tensor<64x!tt.ptr<f32>>",
+    "store": "tt.store %pointers, %values : tensor<64x!tt.ptr<f32>>",
+    "atomic": "%x = tt.atomic_rmw fadd, acq_rel, gpu, %pointers, %values : "
+    "(tensor<64x!tt.ptr<f32>>, tensor<64xf32>) -> tensor<64xf32>",
+}
+
+
+@pytest.mark.parametrize("access", ACCESSES.values(), ids=ACCESSES)
+def test_posted_ttir_without_a_mask_is_shown_its_operation_with_one(
+    launch: Launch, access: str
+) -> None:
+    text = UNMASKED.replace("ACCESS", access)
+    more = {"arguments": [output(40), 40], "grid": [1], "reference": None}
+
+    message = launch(ir_launch(text, **more))["findings"][0]["message"]
+    shown = message.split("`")[1]
+    result, equals, _ = access.rpartition("= tt")
+    masked = f"{result}= {shown}" if equals else shown
+
+    assert launch(ir_launch(text.replace(access, masked), **more))["findings"] == []
+
+
 def test_posted_ir_takes_arguments_by_the_names_that_it_gives_them(launch: Launch) -> None:
     names = ["x_ptr", "y_ptr", "out_ptr", "n"]
     text = TTIR
