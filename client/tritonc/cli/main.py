@@ -154,6 +154,8 @@ def _failed(error: Exception, args: Namespace, terminal: Terminal) -> Exit:
 
 
 def _message(error: Exception) -> str:
+    if isinstance(error, IsADirectoryError) and error.filename is not None:
+        return f"{error.filename}: this is a folder; give a file in it"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return str(error)

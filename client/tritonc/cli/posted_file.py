@@ -105,8 +105,8 @@ def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFi
     """Return a file to post. It is IR by its suffix or --language, otherwise Python.
 
     `text` is its content if known. `given.asked` has the modules that earlier requests asked for,
-    by file. Raises OSError for unreadable files, and ArgumentTypeError for empty IR and for flags
-    that do not apply to IR.
+    by file. Raises OSError for unreadable or empty files, and ArgumentTypeError for flags that
+    do not apply to IR.
     """
     language, canonicalize = getattr(args, "language", None), getattr(args, "canonicalize", False)
     if path == STANDARD and text is None:
@@ -116,8 +116,7 @@ def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFi
         if useless := [f"--{flag}" for flag in _ONLY_OF_PYTHON if getattr(args, flag, None)]:
             message = f"{', '.join(useless)}: {path} is IR, which fixes kernel and types"
             raise ArgumentTypeError(message)
-        if not text.strip():
-            raise ArgumentTypeError(f"{name_of(path)} is empty")
+        _refuse_empty(path, text)
         language = language or _language(path, text)
         if canonicalize and language != "ttir":
             message = f"--canonicalize: {name_of(path)} is {language.upper()}, not TTIR"
@@ -127,6 +126,7 @@ def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFi
         message = f"--canonicalize: {name_of(path)} is Python, whose first passes always run"
         raise ArgumentTypeError(message)
     text = read_python(path) if text is None else text
+    _refuse_empty(path, text)
     named = {name: read_python(file) for name, file in args.file}
     sends = not args.no_local_imports
     package = Package.of_file(Path(path), text, named=named, sends_modules=sends)
@@ -135,12 +135,19 @@ def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFi
     return PostedFile(name_of(path), text, None, package, wait_s=wait_s)
 
 
+def _refuse_empty(path: str, text: str) -> None:
+    """Raise OSError, as for a file that cannot be read: `watch` waits for its next save."""
+    if not text.strip():
+        raise OSError(f"{name_of(path)} is empty")
+
+
 def read_program(path: str, args: Namespace, text: str | None = None) -> PostedFile:
     """Return a program to post, with the modules that it imports; `text` is it if known.
 
-    Raises OSError for unreadable files, and ImportsTooLarge.
+    Raises OSError for unreadable or empty files, and ImportsTooLarge.
     """
     text = read_python(path) if text is None else text
+    _refuse_empty(path, text)
     named = {name: read_python(file) for name, file in args.file}
     imported = {} if args.no_local_imports else local_imports(Path(path), text)
     return PostedFile(name_of(path), text, None, None, imported | named)

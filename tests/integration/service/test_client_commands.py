@@ -178,7 +178,7 @@ def test_the_version_needs_no_service():
     ("words", "message"),
     [
         (["compile", "gone.py", "--target", "cuda:90"], "gone.py: No such file or directory"),
-        (["compile", ".", "--target", "cuda:90"], ".: Is a directory"),
+        (["compile", ".", "--target", "cuda:90"], ".: this is a folder; give a file in it"),
         (["compile", "binary.py", "--target", "cuda:90"], "binary.py is not Python text"),
         (["compile", "relu.py", "--target", "cuda:99"], "--target: Triton "),
         (

@@ -175,14 +175,21 @@ def test_inspect_reads_no_ir(
     assert "add.ttir is TTIR, and inspect reads Python" in capsys.readouterr().err
 
 
-def test_empty_ir_and_slips_in_stages_are_named_before_anything_is_sent(
-    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize("name", ["add.ttir", "add.py"])
+def test_an_empty_file_is_named_before_anything_is_sent(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
 ) -> None:
-    file = tmp_path / "add.ttir"
+    file = tmp_path / name
     file.write_text(" \n")
 
     assert run(tritond, "compile", str(file), "--target", "cuda:90") == 2
-    assert "add.ttir is empty" in capsys.readouterr().err
+    assert f"{name} is empty" in capsys.readouterr().err
+    assert tritond.requests == []
+
+
+def test_a_slip_in_a_stage_is_named_before_anything_is_sent(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(tritond, "compile", kernel, "--target", "cuda:90", "--emit", "sas") == 2
     assert "there is no stage 'sas'. Did you mean sass?" in capsys.readouterr().err
 
