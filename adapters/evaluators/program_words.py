@@ -6,6 +6,8 @@ from enum import Enum, auto
 from typing import Any
 
 MAX_FINDINGS = 5
+REFERENCE_FILE = "reference.py"
+"""The service's name for the text of a reference."""
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 
 
@@ -87,7 +89,10 @@ def findings_text(program: Mapping[str, Any]) -> str:
     lines = []
     problem = program.get("problem")
     if problem is not None:
-        lines.append(_placed(problem, f"{problem['slug']}: {problem['detail']}"))
+        why, whose = f"{problem['slug']}: {problem['detail']}", problem
+        if problem.get("program") == "reference":
+            why, whose = f"the reference failed: {why}", {**problem, "file": REFERENCE_FILE}
+        lines.append(_placed(whose, why))
     elif program.get("verdict"):
         serious = ", ".join((program.get("reward") or {}).get("serious") or [])
         but = f", but incorrect by its flags: {serious}" if serious else ""

@@ -293,3 +293,10 @@ def test_a_program_that_its_reference_left_unjudged_has_no_result(answer: dict[s
     result = result_of("t1", answer, {})
     assert (result.status, result.error_code) == ("failed", "SYSTEM_ERROR")
     assert (result.compiled, result.correctness, result.decoy_kernel) == (None, None, None)
+
+
+def test_a_problem_of_the_reference_is_not_placed_in_the_candidate() -> None:
+    answer = failed("syntax_error", program="reference", file="user.py", line=5)
+    message = result_of("t1", answer, {}).error_message
+    assert message is not None
+    assert message.startswith("reference.py:5: the reference failed: syntax_error: ")
