@@ -157,9 +157,10 @@ class InspectedLaunch(BaseModel):
 class InspectedKernel(BaseModel):
     """Facts about one jit function from the text.
 
-    `calls` are the jit functions it uses; `configs` and `heuristics` are those of its decorators.
-    `launched` is true if the text launches it, on `launched_line` first, and `launch` is its first
-    launch, if the source runs so far without torch and a GPU; otherwise `warnings` gives the cause.
+    `calls` are the jit functions it uses; `returns` is true for a helper, which returns a value.
+    `configs` and `heuristics` are those of its decorators. `launched` is true if the text launches
+    it, on `launched_line` first, and `launch` is its first launch, if the source runs so far
+    without torch and a GPU; otherwise `warnings` gives the cause.
     They also list parameters that lack the annotation `tl.constexpr`. `assumed` lists all that
     clients fill in for a request that gives nothing; a parameter with a usable default is not among
     them. `contract` is a draft of one for a proof: each `?` in it is to be replaced.
@@ -171,6 +172,7 @@ class InspectedKernel(BaseModel):
     configs: list[dict[str, Any]]
     heuristics: list[str]
     calls: list[str]
+    returns: bool = False
     gluon: bool
     """True if `language` is gluon, for clients from before there was a `language`."""
     language: PythonLanguage = "triton"
@@ -244,11 +246,14 @@ def _hinted(proposal: Proposal) -> str:
 class Inspection(BaseModel):
     """The answer: kernels, or why there are none. A source that cannot be read is `failed`.
 
-    `autotune` is there where a target was named.
+    `autotune` is there where a target was named. For a source that defines only helpers, which
+    return values, `written` has a kernel for each: `NAME_stored` loads what NAME takes and stores
+    what it returns. A request may name it, although the source lacks it.
     """
 
     state: Literal["queued", "running", "succeeded", "failed"]
     kernels: list[InspectedKernel] = Field(default_factory=list)
+    written: list[InspectedKernel] = Field(default_factory=list)
     autotune: AutotuneReading | None = None
     diagnostics: list[Diagnostic] = Field(default_factory=list)
     problem: Problem | None = None

@@ -75,7 +75,8 @@ async def chosen_kernel(request: Request, asked: Mapping[str, Any]) -> dict[str,
     answered = await ask_itself(request, "POST", "/v1/inspect", body, query)
     if answered.is_problem or answered.status == HTTPStatus.ACCEPTED:
         return None
-    return _chosen(answered.json["kernels"], asked.get("kernel"))
+    kernels, name = answered.json["kernels"], asked.get("kernel")
+    return _chosen(kernels + answered.json["written"] if name is not None else kernels, name)
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> dict[str, Any] | None:

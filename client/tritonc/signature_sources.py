@@ -42,7 +42,8 @@ def chosen_kernel(inspection: Mapping[str, Any], name: str | None) -> Mapping[st
     """Return the inspected kernel that a request without a further name means, None if several."""
     kernels = inspection.get("kernels") or ()
     called = {other for item in kernels for other in item.get("calls") or ()}
-    wanted = [item for item in kernels if item["name"] == name]
+    written = inspection.get("written") or ()
+    wanted = [item for item in (*kernels, *written) if item["name"] == name]
     wanted = wanted if name else [item for item in kernels if item["name"] not in called]
     if len(wanted) > 1:  # the one that the file launches, not an unused helper
         wanted = [item for item in wanted if item.get("launched")]

@@ -27,6 +27,7 @@ from compiler.front.unknown_defaults import UnknownDefault, hide_defaults
 from compiler.messages.orders import FrontOrder
 from compiler.messages.reports import BlockLocations, FrontReport
 from compiler.messages.wire import Send
+from compiler.reading.read_source import with_kernel
 
 _ASKED = "option_asked"
 """The slug of the failure of a front end that needs to see every option."""
@@ -111,11 +112,12 @@ def _front(
     driver_stub.pretend(triton_api.target_of(order.target))
     texts = {USER_FILE: text, **order.files}
     triton_knobs.initial_state()
-    loaded = load(text, order.files, module=order.module, absent=order.absent)
+    whole, helper = with_kernel(text, order.kernel)
+    loaded = load(whole, order.files, module=order.module, absent=order.absent)
     load_ms = spent_ms(started)
     with asking_for_modules(loaded):
         triton_knobs.check(texts)
-        function = find(loaded, order.kernel)
+        function = find(loaded, order.kernel, helper)
         # a caller that names the modules it lacks has all others
         borrowed = borrow(loaded, function) if order.module is None else []
         specialization = specialize(function, order, loaded)

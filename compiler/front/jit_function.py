@@ -24,17 +24,21 @@ from compiler.front.stubs import driver_stub
 from compiler.messages.orders import Execution, ParametersOrder
 from compiler.messages.reports import AskedParameter, ParametersReport
 from compiler.messages.wire import Send
+from compiler.reading.facts import JitFunction
 from compiler.reading.jit_decorator import Aliases
 from compiler.reading.nested_kernels import NestedKernel, nested_kernels
+from compiler.reading.read_source import with_kernel
+from compiler.reading.stored_helpers import note_on
 from compiler.rejection import suggestion
 
 
 def load_kernel(order: Execution, text: str) -> tuple[Loaded, Any]:
     """Execute the source of `order`, and return its module and its kernel. Raises `Failure`."""
     driver_stub.pretend(triton_api.target_of(order.target))
-    loaded = load(text, order.files, module=order.module, absent=order.absent)
+    whole, helper = with_kernel(text, order.kernel)
+    loaded = load(whole, order.files, module=order.module, absent=order.absent)
     with asking_for_modules(loaded):
-        return loaded, find(loaded, order.kernel)
+        return loaded, find(loaded, order.kernel, helper)
 
 
 @contextmanager
@@ -66,15 +70,19 @@ def _may_lack_a_name(loaded: Loaded, kernel: Any) -> bool:
     return reach.sees_all or "*" in missing or not used.isdisjoint(missing)
 
 
-def find(loaded: Loaded, name: str | None) -> Any:
+def find(loaded: Loaded, name: str | None, helper: JitFunction | None = None) -> Any:
     """Return the `JITFunction` called `name`, out of any autotuner; without a name the only one.
 
-    Raises `Failure`: `unknown_kernel`, `ambiguous_kernel`, or why its definition did not run.
+    It may be one that was written for a `helper`. Raises `Failure`: `unknown_kernel`,
+    `ambiguous_kernel`, or why its definition did not run.
     """
     module_errors.check_executed(loaded)
     functions = jit_functions(vars(loaded.module))
     function = _chosen(loaded, name, functions)
     module_errors.check_certain(loaded, function, name)
+    if helper is not None and loaded.execution is not None:
+        assumption = Assumption(USER_FILE, helper.node.lineno, note_on(helper))
+        loaded.execution.assume_of(function, assumption)
     return function
 
 

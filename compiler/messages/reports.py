@@ -10,6 +10,9 @@ from typing import Any
 
 from compiler.diagnostic import Assumption, Diagnostic
 
+MAX_WRITTEN = 32
+"""Kernels that are written for the helpers of one source."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BlockLocations:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 from compiler.diagnostic import USER_FILE, Diagnostic, Failure, Span, diagnostic, excerpt
 from compiler.messages.orders import ReadOrder
@@ -20,6 +21,14 @@ from compiler.reading.jit_decorator import Aliases, module_level
 from compiler.reading.nested_kernels import is_static, nested_kernels
 from compiler.reading.proposals.propose import Proposals
 from compiler.reading.scopes import stored
+from compiler.reading.stored_helpers import (
+    SUFFIX,
+    helper_of,
+    kernels_for,
+    note_on,
+    returned,
+    unused_helpers,
+)
 from compiler.rejection import closest, suggestion
 
 
@@ -41,6 +50,12 @@ def read_source(order: ReadOrder, body: bytes, send: object = None) -> ReadRepor
     del send
     started = perf_counter()
     source = _parsed(body)
+    helper = None if order.inspect else helper_of(order.kernel, source.functions)
+    helpers = [helper] if helper is not None else []
+    if order.inspect:
+        helpers = unused_helpers(source.functions)
+    if helpers:
+        source = _parsed(body + kernels_for(helpers, source.functions, source.aliases).encode())
     folder = posted_files.folder_of(order.module)
     names = [function.name for function in source.functions]
     if order.inspect:
@@ -55,23 +70,40 @@ def read_source(order: ReadOrder, body: bytes, send: object = None) -> ReadRepor
         )
     kernel = None
     if order.inspect:
-        helpers = posted_files.helpers(source.tree, order.files, folder)
-        proposals = Proposals(source.tree, functions, source.aliases, helpers)
+        others = posted_files.helpers(source.tree, order.files, folder)
+        proposals = Proposals(source.tree, functions, source.aliases, others)
         launched = _launched(source.tree)
+        returning = {function.name for function in functions if returned(function)}
         called = {name for known in stated.values() for name in known["calls"]}
         for name, known in stated.items():
             known["launched"] = name in launched
+            known["returns"] = name in returning
             known["launched_line"] = launched.get(name)
             proposals.add_to(known)
             # what a jit function calls gets constants also without the annotation
             known["warnings"] = [] if name in called else proposals.warnings(known)
+        for helper in helpers:
+            _place_at(stated[helper.name + SUFFIX], helper)
+        written = [stated.pop(helper.name + SUFFIX) for helper in helpers]
+        listed = {"kernels": list(stated.values()), "written": written}
     else:
         kernel = _kernel(source, order.kernel, order.functions)
+        listed = {"kernels": list(stated.values())}
     return ReadReport(
         kernel=kernel,
-        facts={"kernels": list(stated.values())},
+        facts=listed,
         ms=round((perf_counter() - started) * 1000, 3),
     )
+
+
+def _place_at(kernel: dict[str, Any], helper: JitFunction) -> None:
+    """Give the facts of a kernel that was written for a helper a line that the source has."""
+    kernel["line"] = helper.node.lineno
+    for parameter in kernel["parameters"]:
+        parameter["line"], parameter["column"] = helper.node.lineno, 1
+        if parameter["proposal"] is not None:
+            parameter["proposal"]["line"] = helper.node.lineno
+    kernel["warnings"] = [note_on(helper), *kernel["warnings"]]
 
 
 def _parsed(body: bytes) -> _Source:
@@ -84,6 +116,17 @@ def _parsed(body: bytes) -> _Source:
     tree = syntax_errors.parse(text)
     aliases = Aliases(tree)
     return _Source(tree, text.split("\n"), aliases, _jit_functions(tree, aliases))
+
+
+def with_kernel(text: str, kernel: str | None) -> tuple[str, JitFunction | None]:
+    """Return a source with the kernel that it only has a helper for, and the helper, if so."""
+    if kernel is None or not kernel.endswith(SUFFIX):
+        return text, None
+    source = _parsed(text.encode())
+    helper = helper_of(kernel, source.functions)
+    if helper is None:
+        return text, None
+    return text + kernels_for([helper], source.functions, source.aliases), helper
 
 
 def _jit_functions(tree: ast.Module, aliases: Aliases) -> list[JitFunction]:

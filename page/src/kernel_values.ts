@@ -36,11 +36,11 @@ export function chosenOf(kernels: readonly Kernel[], name: string | null): Kerne
   return kernels.find((kernel) => kernel.name === name) ?? (entries.length === 1 ? entries[0]! : null);
 }
 
-/** Return the jit functions without callers: first what the source launches, last what has no pointer, such as an unused helper. */
+/** Return the jit functions without callers: first what the source launches, last what has no pointer or returns a value, such as an unused helper. */
 export function entriesOf(kernels: readonly Kernel[]): Kernel[] {
   const called = new Set(kernels.flatMap((kernel) => kernel.calls));
   const entries = kernels.filter((kernel) => !called.has(kernel.name));
-  const rank = ({ launched, parameters }: Kernel): number => (launched ? 0 : parameters.some(({ proposal }) => proposal?.type.startsWith("*")) ? 1 : 2);
+  const rank = ({ launched, returns, parameters }: Kernel): number => (launched ? 0 : returns ? 3 : parameters.some(({ proposal }) => proposal?.type.startsWith("*")) ? 1 : 2);
   return entries.length ? entries.sort((one, other) => rank(one) - rank(other)) : [...kernels];
 }
 

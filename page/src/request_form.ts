@@ -27,6 +27,8 @@ export class RequestForm {
   readonly element = element("details", { className: "forms", open: kept("localStorage", FOLDED) === null && matchMedia("(min-width: 60rem)").matches }, this.summary);
   private toolchains: Toolchain[] = [];
   private kernels: Kernel[] = [];
+  /** True if a request has to name its kernel, as the source lacks some. */
+  private isNamed = false;
   /** The kernel that the forms were of last; a source may have none for a while. */
   private last: Kernel | null = null;
   private readonly values = new KernelValues();
@@ -98,10 +100,11 @@ export class RequestForm {
     const head = this.kernel?.name;
     const [was, isOpened] = [this.kernel, !this.kernels.length && !this.last];
     if (was) this.values.keep(was, this.request);
-    this.kernels = withReading(inspection);
+    this.kernels = [...(inspection.written ?? []), ...withReading(inspection)];
+    this.isNamed = Boolean(inspection.written?.length);
     const edited = was && this.kernels.find(({ name, line }) => name === was.name || line === lineNow(was.line));
     const isEdited = edited && lineNow(was.line) === edited.line;
-    if (isEdited) this.request.kernel = this.entries.length > 1 ? edited.name : null;
+    if (isEdited) this.request.kernel = this.isNamed || this.entries.length > 1 ? edited.name : null;
     const formerly = was ?? this.last;
     const next = (!isEdited || hasOtherFiles) && formerly ? this.kernels.find((each) => hasSameHead(each, formerly)) : undefined;
     if (next) Object.assign(this.request, this.values.ofNext(next, formerly!, this.request));
@@ -178,7 +181,7 @@ export class RequestForm {
     if (request.kernel && !this.kernels.some(({ name }) => name === request.kernel)) request.kernel = null;
     const kernel = this.kernel ?? this.entries[0] ?? null;
     if (!kernel) return;
-    if (this.entries.length > 1) request.kernel = kernel.name;
+    if (this.isNamed || this.entries.length > 1) request.kernel = kernel.name;
     Object.assign(request, isOwn ? following(kernel, request) : this.values.of(kernel));
   }
 

@@ -100,6 +100,8 @@ export interface Kernel {
   calls: string[];
   /** True if the text launches it. */
   launched: boolean;
+  /** True for a helper: it is compiled with a kernel that calls it. */
+  returns?: boolean;
   /** Its first launch when the source runs as a script; null if it gets to none. */
   launch: { line: number; options: Record<string, number> } | null;
   warnings: string[];
@@ -108,6 +110,8 @@ export interface Kernel {
 export interface Inspection {
   state: "queued" | "running" | "succeeded" | "failed";
   kernels: Kernel[];
+  /** Kernels that are written for helpers, of a source that has nothing else. */
+  written?: Kernel[];
   /** The result of executing the decorators of one kernel gave; only if a target was named. */
   autotune: { kernel: string; configs: { values: Record<string, unknown>; options: Record<string, unknown> }[] } | null;
   diagnostics: Diagnostic[];

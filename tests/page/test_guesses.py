@@ -57,6 +57,14 @@ def test_each_assumption_has_a_switch_that_compiles_another(visit: Visit) -> Non
     expect(page.get_by_label("n", exact=True)).to_have_value("i32:16")
 
 
+def test_helpers_alone_compile_in_a_kernel_that_is_written_for_them(visit: Visit) -> None:
+    page = visit()
+    write(page, KERNEL[: KERNEL.index("@triton.jit")] + HELPER)
+
+    expect(page.locator(".assumes")).to_contain_text("twice_stored is not in the source")
+    expect(pane(page, "PTX")).to_contain_text(".visible .entry twice_stored")
+
+
 def test_a_pasted_file_is_shown_at_the_kernel_that_it_launches(visit: Visit) -> None:
     page = visit()
     write(page, "".join(f"# {number}\n" for number in range(200)) + LAUNCHED + "# end\n" * 200)

@@ -117,8 +117,9 @@ async def do_inspection(
 
 def _inspection(run: ChildRun[InspectReport]) -> Inspection:
     if run.report is not None:
-        kernels = list(map(_as_written, run.report.facts.kernels))
-        return Inspection(state="succeeded", kernels=kernels)
+        facts = run.report.facts
+        kernels, written = (list(map(_as_written, k)) for k in (facts.kernels, facts.written))
+        return Inspection(state="succeeded", kernels=kernels, written=written)
     if run.failure is not None:
         failure = run.failure
         return _failed(failure.slug, failure.message, failure.diagnostics, failure.needs)

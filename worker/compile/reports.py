@@ -233,9 +233,10 @@ class ReadReport(Report):
 
 
 class InspectedFacts(Report):
-    """Facts about all kernels of a source."""
+    """Facts about all kernels of a source, and about those that are written for its helpers."""
 
     kernels: list[InspectedKernel]
+    written: list[InspectedKernel] = Field(default_factory=list, max_length=messages.MAX_WRITTEN)
 
 
 class InspectReport(Report):

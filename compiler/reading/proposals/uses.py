@@ -41,7 +41,9 @@ _FLOATS_OF = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sigmoid"
 _OF_ONE_KIND = frozenset({"minimum", "maximum", "min", "max", "where", "clamp"})
 _SEEDED = frozenset({"rand", "randn", "randint", "rand4x", "randn4x", "randint4x", "philox"})
 _OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
-_INTEGER_OPERATIONS = (ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr)
+_INTEGER_OPERATIONS = (
+    ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor
+)  # fmt: skip
 
 
 class Uses:
@@ -239,7 +241,10 @@ class _FunctionUses:
         return ""
 
     def _shape(self, node: ast.expr, reason: str) -> None:
+        owners = {id(p.value) for p in ast.walk(node) if isinstance(p, ast.Attribute)}
         for part in ast.walk(node):
+            if id(part) in owners:
+                continue  # `x.shape` is a shape, and x is none
             if isinstance(part, ast.Name) and part.id in self._evidence:
                 self._evidence[part.id].shape.append(Clue("shape", part.lineno, reason))
 
@@ -270,6 +275,8 @@ def _implied(
                 yield from _compared(operand, kinds.of(other), node.lineno, is_number=is_number)
         case ast.Call():
             yield from _passed(node, function, kinds)
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            yield operand, Clue("int", node.lineno, "is an operand of an integer operation")
         case ast.If(test=ast.Name() as test) | ast.IfExp(test=ast.Name() as test):
             yield test, Clue("int", node.lineno, "is a condition", Strength.WEAK)
 

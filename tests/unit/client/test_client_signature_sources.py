@@ -217,3 +217,4 @@ def test_of_several_kernels_the_one_that_the_file_launches_is_meant() -> None:
 
     assert chosen_kernel({"kernels": kernels}, None) == kernels[1]
     assert chosen_kernel({"kernels": [kernels[0], kernels[0]]}, None) is None
+    assert chosen_kernel({"kernels": [], "written": kernels[:1]}, kernels[0]["name"]) == kernels[0]
