@@ -5,6 +5,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import islice
+from textwrap import shorten
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -27,6 +28,7 @@ from tritonc.sweeps.sweep import Sweep
 KEY_DIGITS = 64  # of a compilation's key
 _JOB_ID = re.compile("[0-9a-f]{32}")  # of any other job
 MAX_ROWS = 100
+MAX_DETAIL_CHARS = 80
 _MAX_LISTED = 8
 EITHER = "the key of a compilation, or the id of another job; a prefix; @last"
 
@@ -225,7 +227,8 @@ def _failure(item: ListItem, args: Namespace) -> str:
     if item.slug is None or item.detail is None:
         return item.slug or ""
     name = args.recent.name_of(item.id) or POSTED_SOURCE
-    return f"{item.slug}: {with_own_lines(item.detail, name)}"
+    detail = shorten(with_own_lines(item.detail, name), MAX_DETAIL_CHARS, placeholder="...")
+    return f"{item.slug}: {detail}"
 
 
 def _limit(text: str) -> int:

@@ -102,12 +102,13 @@ def test_the_command_lists_why_a_job_failed(
     tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
 ):
     detail = "user.py:6: module 'triton.language' has no attribute 'arnge'"
-    failed = ITEM | {"state": "failed", "slug": "compile_error", "detail": detail}
+    long = detail + ", nor has it any other of that name"
+    failed = ITEM | {"state": "failed", "slug": "compile_error", "detail": long}
     tritond.will_answer({"items": [failed], "next": None})
 
     assert run(tritond, "list", "launches", "--state", "failed") == 0
 
-    assert f"  compile_error: {detail}  " in capsys.readouterr().out
+    assert f"  compile_error: {detail}, nor has it any...  " in capsys.readouterr().out
 
 
 def test_the_command_reads_as_many_pages_as_it_shows(
