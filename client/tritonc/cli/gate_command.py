@@ -36,6 +36,10 @@ exit codes:
   2  nothing was judged: the file is wrong, or the service is unreachable or did not finish in time
 
 docs/how-to/gate.md of tritond describes the file.
+
+examples:
+  tritonc gate --init src/kernels --update-baseline
+  tritonc gate
 """
 REPORTS: dict[str, Callable[[GateJudgement], str]] = {
     "markdown": markdown_report,

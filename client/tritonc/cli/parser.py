@@ -64,6 +64,23 @@ _TARGET = re.compile(r"(?:cuda|hip):\w+|sm_\w+|gfx\w+|[a-z]{1,4}\d+\w*|\d+", re.
 _SOURCES = frozenset({".py", ".toml", *IR_SUFFIXES})
 _REQUIRED = "the following arguments are required"
 
+_EXAMPLES = {
+    "compile": "compile vector_add.py --target cuda:90 --emit ptx=-",
+    "watch": "watch vector_add.py --target cuda:90",
+    "inspect": "inspect vector_add.py --template",
+    "list": "list launches --state failed",
+    "get": "get @last --wait-s 60",
+    "cancel": "cancel @last",
+    "artifact": "artifact @last cubin > kernel.cubin",
+    "export": "export @last rust > kernel.rs",
+    **{name: f"{name} @last" for name in ("sass", "numpy", "lines", "instructions", "passes")},
+    "targets": "targets --json",
+    "devices": "devices --json",
+    "system": "system --json",
+    "usage": "usage --json",
+}
+"""An example of each command whose own help has none."""
+
 
 @cache
 def command_parser() -> argparse.ArgumentParser:
@@ -101,6 +118,9 @@ def command_parser() -> argparse.ArgumentParser:
     key_commands.add_commands(commands)
     lookup_commands.add_command(commands)
     completion_command.add_command(commands)
+    for name, example in _EXAMPLES.items():
+        commands.choices[name].epilog = f"example:\n  tritonc {example}"
+        commands.choices[name].formatter_class = argparse.RawDescriptionHelpFormatter
     for parser in _below(root):  # users may write it after the command, too
         parser.add_argument(*where, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return root

@@ -3,13 +3,14 @@
 import base64
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tritonc.cli.main import main
-from tritonc.cli.parser import command_parser
+from tritonc.cli.parser import command_parser, joined
 
 from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, failure, run
 from tests.unit.documents.test_shell_blocks import unquoted
@@ -337,6 +338,20 @@ def test_examples_of_the_help_work_in_zsh_too(name: str):
 
     for text in (examples, *arguments):
         assert not set(unquoted(text) or "") & set("*?[]{}()#^~!"), text
+
+
+@pytest.mark.parametrize("name", HELPS)
+def test_the_examples_of_a_help_are_commands(name: str):
+    text = HELPS[name].replace("\\\n", " ")
+    examples = re.findall(
+        r"^ +(tritonc (?!--url).*)$|\btritonc completion bash", text, re.MULTILINE
+    )
+
+    assert examples
+    for example in filter(None, examples):
+        # after the command: columns of explanations, or a redirection
+        words = shlex.split(re.split(r"(?<=\w)  +(?=[a-z])| > ", example)[0])
+        assert command_parser().parse_args(joined(words[1:])).command
 
 
 def test_the_helps_have_examples():

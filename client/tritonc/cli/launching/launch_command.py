@@ -65,7 +65,7 @@ def add_command(commands: Any) -> None:
     add_launch(parser)
     returned = WORDS | {"type": _returned, "dest": "returns", "metavar": "OUTPUT[=HOW]"}
     add("--return", **returned, help="print its values; or HOW: summary, tensor, none")
-    add("--save", **PAIRS, help="OUTPUT=PATH: write an output to a .npy file")
+    add("--save", **PAIRS | {"metavar": "OUTPUT=PATH"}, help="write an output to a .npy file")
     checks = "memcheck racecheck initcheck determinism fuzz, or none; default on the CPU: racecheck"
     add("--check", **WORDS, metavar="CHECK", help=checks)
     add("--fuzz-seed", type=int, metavar="SEED", help="repeat the fuzz cases of this seed")

@@ -28,7 +28,7 @@ them, or the file of --inputs; without a reference FILE itself.
 exit codes: 0 the verdict is passed, or not_checked without a reference; 1 it is another one, or the
 program cannot be recorded; otherwise as for tritonc.
 
-example:
+examples:
   tritonc program run model_new.py --reference model.py
   tritonc program run model_new.py --reference model.py --device gpu
   tritonc program tape model_new.py --reference model.py
