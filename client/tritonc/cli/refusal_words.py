@@ -129,9 +129,9 @@ def place(error: FieldError, args: Namespace) -> str:
         parts = parts[1:]
     if not parts:
         return "the request"
-    request, source = getattr(args, "request", None), getattr(args, "source", None)
-    if parts[0] in {"source", "ir"} and source:
-        return str(source)
+    request = getattr(args, "request", None)
+    if parts[0] in {"source", "ir"} and (source := _only_file(args)):
+        return source
     flag, attribute = _FLAGS.get(parts[0], ("", ""))
     name = parts[1] if len(parts) > 1 and parts[0] in _NAMED else None
     if name is not None and parts[0] in {"signature", "constexprs", "hints"}:
@@ -149,6 +149,13 @@ def place(error: FieldError, args: Namespace) -> str:
     if not flag:
         return error.pointer
     return ", ".join([f"{flag} {name}" if name else flag, *(parts[2:] if name else ())])
+
+
+def _only_file(args: Namespace) -> str:
+    """Return the file that a command sends, "" for several."""
+    words = [getattr(args, name, None) for name in ("source", "key", "a", "b")]
+    files = [*filter(None, words), *(getattr(args, "sources", None) or ())]
+    return str(files[0]) if len(files) == 1 else ""
 
 
 def _changed_by(args: Namespace, name: str) -> str:

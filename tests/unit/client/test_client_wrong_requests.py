@@ -43,3 +43,17 @@ def test_a_field_is_named_by_the_flag_that_gives_it(pointer: str, shown: str) ->
     given = Namespace(before=before, after=after, option=[("num_stages", "9")])
 
     assert place(FieldError(pointer, "is wrong"), given) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ({"sources": ["add.py"]}, "add.py"),
+        ({"sources": ["add.py", "mul.py"]}, "/source"),
+        ({"key": "add.py"}, "add.py"),
+        ({"a": "add.py", "b": None}, "add.py"),
+        ({"a": "add.py", "b": "mul.py"}, "/source"),
+    ],
+)
+def test_an_error_in_the_only_file_has_its_name(words: dict[str, object], shown: str) -> None:
+    assert place(FieldError("/source", "is too large"), Namespace(**words)) == shown
