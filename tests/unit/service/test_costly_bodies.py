@@ -27,7 +27,6 @@ OBJECTS: list[Any] = [{}] * MANY
 NAMED: dict[str, Any] = {f"a{index}": 0 for index in range(MANY)}
 
 REFUSED: dict[str, tuple[type[BaseModel], dict[str, Any], str]] = {
-    "grid of MCP": (LaunchArguments, {"grid": OBJECTS}, "/grid"),
     "checks of MCP": (LaunchArguments, {"checks": OBJECTS}, "/checks"),
     "options of MCP": (LaunchArguments, {"options": NAMED}, "/options"),
     "reference of a program": (ProgramRequest, {"reference": NAMED}, "/reference"),
@@ -115,6 +114,13 @@ def test_wrong_returns_do_not_multiply_with_the_outputs():
 
     request = launch | {"arguments": outputs, "return": wrong_returns}
     assert 0 < described_bytes(request) <= MAX_ERRORS * 6_000
+
+
+def test_a_flood_of_dimensions_is_one_fault():
+    with pytest.raises(RequestRejected) as refused:
+        parse_grid(OBJECTS)
+
+    assert [error.pointer for error in refused.value.errors] == ["/grid"]
 
 
 def test_a_grid_lists_a_few_of_the_names_that_there_are():
