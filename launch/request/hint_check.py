@@ -27,6 +27,8 @@ from launch.request.inference import MAX_RANGE_BYTES, Rules, specialized
 from launch.request.scalar import integer
 
 _Item = TypeVar("_Item")
+_ATTRIBUTES = {"divisible_by_16": "tt.divisibility", "pointer_range_32": "tt.pointer_range"}
+"""The hints that an argument of IR may have."""
 
 
 def violation_of_hint(hint: str, argument: Argument, bound: BoundArguments) -> str | None:
@@ -90,10 +92,12 @@ def check_hints(
     at: str = "/arguments",
     *,
     complete: bool = True,
+    of_ir: bool = False,
 ) -> None:
     """Check the arguments against a specialization or a compilation (see `compiled_hints`).
 
     If not `complete`, arguments may be missing, because the source can have defaults for them.
+    `of_ir`: posted IR has the hints, as attributes.
     Raises RequestRejected for missing or unknown arguments and for other types, and HintViolated
     if only hints are broken.
     """
@@ -102,7 +106,8 @@ def check_hints(
         broken += _missing(named, bound, at)
     for name, argument in bound.arguments.items():
         if name in named:
-            broken += _broken(named[name], argument, bound, at + pointer(name))
+            remedy = _remedy(name, named[name], of_ir=of_ir)
+            broken += _broken(named[name], argument, bound, at + pointer(name), remedy)
     others = [item.error for item in broken if not item.is_hint]
     if others:
         raise RequestRejected(*others)
@@ -132,7 +137,11 @@ def _unknown(
 
 
 def _broken(
-    parameter: SpecializedParameter, argument: Argument, bound: BoundArguments, at: str
+    parameter: SpecializedParameter,
+    argument: Argument,
+    bound: BoundArguments,
+    at: str,
+    remedy: str = "",
 ) -> Iterator[_Broken]:
     if parameter.is_constexpr:
         value = plain_value(parameter.value)
@@ -148,7 +157,20 @@ def _broken(
         for hint in sorted(parameter.hints):
             if breach := violation_of_hint(hint, argument, bound):
                 message = f"{breach}; this breaks the hint {hint} that the kernel was compiled with"
+                message += remedy
                 yield _Broken(FieldError(at, message), is_hint=True)
+
+
+def _remedy(name: str, parameter: SpecializedParameter, *, of_ir: bool) -> str:
+    """Return how to get a kernel without the hints of a parameter."""
+    again = f"with {name}={parameter.type} in its signature"
+    if not of_ir:
+        return f": compile it again {again}"
+    attributes = [_ATTRIBUTES[hint] for hint in sorted(parameter.hints) if hint in _ATTRIBUTES]
+    return (
+        f": remove {' and '.join(attributes)} of {name} from the IR, or compile its source again "
+        f"{again}"
+    )
 
 
 def _broken_items(

@@ -220,7 +220,8 @@ async def _compile_job(
     compiled = await _read_compiled(state, key, "/compilation_key", caller)
     for case, origin in resolved.located:
         try:
-            check_hints(compiled.hints_of(case.bound.arguments), case.bound)
+            hints = compiled.hints_of(case.bound.arguments)
+            check_hints(hints, case.bound, of_ir=compiled.job.ir is not None)
         except RequestRejected as rejected:
             raise type(rejected)(*origin.relocate(rejected.errors)) from None
     return compiled.job

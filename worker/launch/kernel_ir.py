@@ -97,7 +97,7 @@ class KernelIrs:
             names = names_as_given(made.parameters, arguments)
             made = replace(made, parameters=names, hints=as_given(made.hints, arguments))
         if made.hints:
-            check_hints(made.hints, run.bound)
+            check_hints(made.hints, run.bound, of_ir=True)
         return made
 
     async def keep(self) -> None:

@@ -103,7 +103,8 @@ class GpuLaunch:
             problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
             return not_run(problem)
         compilation = _named_as_given(compilation, run.bound.arguments)
-        check_hints(compiled_hints(compilation.parameters), run.bound)
+        of_ir = not plain and launch.compile_job.ir is not None
+        check_hints(compiled_hints(compilation.parameters), run.bound, of_ir=of_ir)
         if kernel.cubin is None:
             detail = "The kernel's binary left the cache before it could be launched; launch again."
             return not_run(failure_problem("worker_lost", detail))

@@ -71,6 +71,24 @@ def test_a_broken_hint_is_a_violation(name: str):
     assert message in error.message
 
 
+@pytest.mark.parametrize(
+    ("of_ir", "remedy"),
+    [
+        (False, ": compile it again with n=i32 in its signature"),
+        (
+            True,
+            ": remove tt.divisibility of n from the IR, or compile its source again with n=i32 in "
+            "its signature",
+        ),
+    ],
+)
+def test_a_broken_hint_names_the_type_without_it(of_ir: bool, remedy: str):
+    named = parse_specialization({"n": "i32:16"}, None, None).named
+    with pytest.raises(HintViolated) as violated:
+        check_hints(named, bind_arguments({"n": 1000}), of_ir=of_ir)
+    assert violated.value.errors[0].message.endswith(f"compiled with{remedy}")
+
+
 def test_a_range_of_32_bits_is_a_promise_of_small_memory():
     named = parse_specialization({"p": "*i8"}, {"p": ["pointer_range_32"]}, None).named
     large = {"shape": [2**31], "dtype": "i8", "output": True}
