@@ -111,7 +111,8 @@ class Proposal(BaseModel):
     of them that no use implies: most launches have them. `values` are those to try for a
     constexpr, the likeliest first; without any, its default applies. `line` is the one
     that implies the type, and `reason` is how. A proposal of `low` confidence is an example.
-    `passed` is true for what a launch of the source passes: it replaces a default.
+    `passed` is true for what a launch of the source passes: it replaces a default. `dtype_of` is
+    the parameter whose elements it has, as host code makes its tensor with the dtype of that one.
     """
 
     type: str = Field(max_length=256)
@@ -122,6 +123,7 @@ class Proposal(BaseModel):
     reason: str = Field(max_length=1000)
     confidence: Literal["high", "medium", "low"]
     passed: bool = False
+    dtype_of: str | None = None
 
 
 class InspectedParameter(BaseModel):

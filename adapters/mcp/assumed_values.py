@@ -48,6 +48,10 @@ def completed_of(
         is_value = proposal.get("type") == "constexpr"
         if not is_value and not with_hints and proposal.get("assumed_hints"):
             value = proposal["type"]
+        other_type = str((asked.get("signature") or {}).get(proposal.get("dtype_of")))
+        if other_type.startswith("*"):  # its elements, with the hint of the proposal
+            element = other_type.partition(":")[0].removeprefix("*").removeprefix("k")
+            value = "".join([f"*{element}", *value.partition(":")[1:]])
         added["constexprs" if is_value else "signature"][name] = value
     own = asked.get("options") or {}
     options = _options(kernel, added["constexprs"])

@@ -162,7 +162,9 @@ def _inferred(
                 made["constexprs"][name] = proposal["values"][0]
                 is_tuned |= _is_configured(name, kernel)
         elif with_types and (proposal.get("passed") or not _is_none(parameter["default"])):
-            made["signature"][name] = hinted_type(proposal, with_assumed=with_hints)
+            written = hinted_type(proposal, with_assumed=with_hints)
+            other = _named(flags, "signature").get(proposal.get("dtype_of"))
+            made["signature"][name] = with_element_of(written, other)
     if kernel.get("launch"):
         own = _named(flags, "options")
         options = kernel["launch"]["options"]
@@ -183,6 +185,14 @@ def hinted_type(proposal: Mapping[str, Any], *, with_assumed: bool = True) -> st
     hints = [hint for hint in proposal["hints"] if hint not in left_out]
     suffixes = [_SUFFIXES[hint] for hint in hints if hint in _SUFFIXES]
     return "".join([proposal["type"], *suffixes[:1]])
+
+
+def with_element_of(pointer: str, other: Any) -> str:
+    """Return the type of a pointer with the elements of another one, if `other` is such a type."""
+    if not isinstance(other, str) or not other.startswith("*"):
+        return pointer
+    _, colon, hint = pointer.partition(":")
+    return f"*{other.partition(':')[0].removeprefix('*').removeprefix('k')}{colon}{hint}"
 
 
 def _is_configured(name: str, kernel: Mapping[str, Any]) -> bool:

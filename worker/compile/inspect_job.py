@@ -221,7 +221,8 @@ def _launched(kernel: InspectedKernel, launch: KernelLaunch) -> InspectedKernel:
     for parameter in kernel.parameters:
         proposal = parameter.proposal
         if parameter.name in passed:
-            proposal = _proposal(passed[parameter.name], launch) or proposal
+            dtype_of = None if proposal is None else proposal.dtype_of
+            proposal = _proposal(passed[parameter.name], launch, dtype_of) or proposal
         parameters.append(parameter.model_copy(update={"proposal": proposal}))
     first = InspectedLaunch(
         file=launch.file,
@@ -234,7 +235,9 @@ def _launched(kernel: InspectedKernel, launch: KernelLaunch) -> InspectedKernel:
     return known.model_copy(update=derived)
 
 
-def _proposal(passed: LaunchedParameter, launch: KernelLaunch) -> Proposal | None:
+def _proposal(
+    passed: LaunchedParameter, launch: KernelLaunch, dtype_of: str | None
+) -> Proposal | None:
     """Return what a launch passes as a proposal; None if no request could contain it."""
     values, kind = [], passed.type
     try:
@@ -257,4 +260,5 @@ def _proposal(passed: LaunchedParameter, launch: KernelLaunch) -> Proposal | Non
         reason=reason,
         confidence="medium" if passed.is_guess else "high",
         passed=True,
+        dtype_of=dtype_of,
     )

@@ -16,6 +16,7 @@ from compiler.reading.proposals.clues import (
     strongest,
 )
 from compiler.reading.proposals.constexpr_values import ConstexprValues, Found
+from compiler.reading.proposals.copied_dtypes import copied_dtypes
 from compiler.reading.proposals.dot_operands import OF_PARAMETER
 from compiler.reading.proposals.parsed_function import ParsedFunction
 from compiler.reading.proposals.uses import Uses
@@ -48,6 +49,8 @@ class Proposals:
         self._uses = Uses(known | self._texts)
         self._aliases = aliases
         self._values = ConstexprValues(tree, aliases, known | self._texts)
+        parameters = {name: [*text.parameters] for name, text in self._texts.items()}
+        self._copied = copied_dtypes(tree, parameters)
 
     def add_to(self, facts: dict[str, Any]) -> None:
         """Give each parameter of a kernel's facts its `proposal`."""
@@ -64,6 +67,26 @@ class Proposals:
             parameter["proposal"] = (
                 None if clues is None else self._proposal(parameter, known, clues, tiles)
             )
+        self._copy_dtypes(facts, evidence)
+
+    def _copy_dtypes(self, facts: dict[str, Any], evidence: Mapping[str, UseClues]) -> None:
+        """Give pointers the elements that host code copies to them, unless the kernel is sure."""
+        proposals = {p["name"]: p["proposal"] for p in facts["parameters"]}
+        for name, proposal in proposals.items():
+            copied = self._copied.get((facts["name"], name))
+            element = strongest(evidence[name].element) if name in evidence else None
+            is_sure = element is not None and element.strength >= Strength.STRONG
+            if copied is None or not _is_pointer(proposal) or is_sure:
+                continue
+            source = proposals[copied.parameter]
+            if _is_pointer(source):
+                reason = (
+                    f"{proposal['reason'].partition('; ')[0]}; for the launch on line "
+                    f"{copied.line} it is made with the dtype of {copied.parameter}"
+                )
+                proposal["dtype_of"] = copied.parameter
+                proposal["type"] = f"*{source['type'].lstrip('*').removeprefix('k')}"
+                proposal["reason"] = reason[:MAX_REASON_CHARS]
 
     def warnings(self, facts: dict[str, Any]) -> list[str]:
         """Return a warning for each parameter that is used as a constant and not annotated."""
@@ -97,6 +120,10 @@ class Proposals:
             clue = Clue("", parameter["line"], "only its name suggests that it is a pointer")
             return _proposed(f"*{DEFAULT_ELEMENT}", clue, "low", ["divisible_by_16"])
         return _scalar(parameter, clues)
+
+
+def _is_pointer(proposal: dict[str, Any] | None) -> bool:
+    return proposal is not None and proposal["type"].startswith("*")
 
 
 def _annotated(parameter: dict[str, Any]) -> dict[str, Any] | None:

@@ -72,6 +72,15 @@ def test_what_a_launch_of_the_file_passes_replaces_defaults_and_configurations()
     }
 
 
+def test_a_pointer_has_the_elements_of_the_one_whose_dtype_host_code_gives_it() -> None:
+    kernel = {**KERNEL, "parameters": [parameter("x", "*fp16"), parameter("o", "*fp16")]}
+    kernel["parameters"][1]["proposal"]["dtype_of"] = "x"
+
+    given = completed({"signature": {"x": "*kbf16:16"}}, kernel)
+    assert given.members["signature"] == {"x": "*kbf16:16", "o": "*bf16:16"}
+    assert completed({}, kernel).members["signature"] == {"x": "*fp16:16", "o": "*fp16:16"}
+
+
 def test_a_comment_above_the_kernel_comes_before_use_and_flags_before_both() -> None:
     other = "# tritonc: n=i8\ndef other(n): ...\n"
     text = f"{other}# tritonc: n=i64:16 BLOCK=32\n# tritonc: num_stages=2\n{SOURCE}"
