@@ -25,8 +25,10 @@ _PLAIN = re.compile(r"[\w\s+*/()-]+", re.ASCII)
 def masked(source: str, line: int, column: int, extent: str) -> Iterator[str]:
     """Yield the source with a mask at the access whose place is given, counted from 1.
 
-    First that the offset is below `extent`, then masks that other accesses of the kernel have. A
-    load without `other` gets each mask as it is, and then with each `other` of a few.
+    First its own mask with `<` for a `<=`. Then, of a tile without a mask, the rows and columns,
+    or the whole mask of another access. Then that the offset is below `extent`, and comparisons
+    that the kernel makes. A load without `other` gets each mask as it is, and then with each
+    `other` of a few.
     """
     try:
         tree = ast.parse(source)
@@ -37,6 +39,7 @@ def masked(source: str, line: int, column: int, extent: str) -> Iterator[str]:
             continue
         for call in ast.walk(function):
             if isinstance(call, ast.Call) and _is_at(call, line, column) and source.isascii():
+                yield from _with_less(source, function, call)
                 for mask in dict.fromkeys(_masks(function, call, extent)):
                     yield from _with_mask(source, call, mask)
 
@@ -52,8 +55,11 @@ def _masks(function: ast.FunctionDef, call: ast.Call, extent: str) -> Iterator[s
     held = set(map(ast.unparse, _compared(own))) if own is not None else set[str]()
     before = [node for node in _compared(function) if node.lineno <= call.lineno]
     borrowed = dict.fromkeys(ast.unparse(node) for node in before)
-    offset = _offset(call.args[0], {parameter.arg for parameter in function.args.args})
     names = {parameter.arg for parameter in function.args.args}
+    if own is None:
+        yield from _tile(_terms(call.args[0], names), extent)
+        yield from _whole(function, call.lineno)
+    offset = " + ".join(map(ast.unparse, _terms(call.args[0], names)))
     is_said = _PLAIN.fullmatch(extent) is not None
     if offset and is_said and set(re.findall(r"[^\W\d]\w*", extent)) <= names:
         yield f"{offset} < {extent.strip()}"
@@ -71,14 +77,76 @@ def _compared(node: ast.AST) -> list[ast.Compare]:
     ]
 
 
-def _offset(pointer: ast.expr, names: set[str]) -> str:
-    """Return what is added to an argument, "" where the pointer is made otherwise."""
-    parts: list[str] = []
+def _terms(pointer: ast.expr, names: set[str]) -> list[ast.expr]:
+    """Return what is added to an argument, nothing where the pointer is made otherwise."""
+    parts: list[ast.expr] = []
     while isinstance(pointer, ast.BinOp) and isinstance(pointer.op, ast.Add):
-        parts.insert(0, ast.unparse(pointer.right))
+        parts.insert(0, pointer.right)
         pointer = pointer.left
     is_argument = isinstance(pointer, ast.Name) and pointer.id in names
-    return " + ".join(parts) if is_argument else ""
+    return parts if is_argument else []
+
+
+def _tile(terms: Sequence[ast.expr], extent: str) -> Iterator[str]:
+    """Yield the mask of `rows * N + columns` in a buffer of `M * N`."""
+    match terms, [part.strip() for part in extent.split("*")]:
+        case [ast.BinOp(left=rows, op=ast.Mult(), right=ast.Name(id=stride)), columns], [height, n]:
+            if stride == n and height.isidentifier():
+                first, second = ast.unparse(_narrow(rows)), ast.unparse(columns)
+                yield f"({first} < {height}) & ({second} < {n})"
+
+
+def _narrow(node: ast.expr) -> ast.expr:
+    """Return `rows` for `rows.to(tl.int64)`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value if node.func.attr == "to" else node
+    return node
+
+
+def _whole(function: ast.FunctionDef, line: int) -> Iterator[str]:
+    """Yield the first mask of another access with several comparisons, if it is known by `line`."""
+    for call in ast.walk(function):
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            continue
+        mask = _mask_of(call) if call.func.attr in _MASK_AT else None
+        made = _assigned(function, mask) if isinstance(mask, ast.Name) else mask
+        is_known = made is not None and (made is mask or made.lineno < line)
+        if mask is not None and made is not None and is_known and len(_compared(made)) > 1:
+            yield ast.unparse(mask)
+            return
+
+
+def _assigned(function: ast.FunctionDef, name: ast.Name) -> ast.expr | None:
+    """Return the value of a name that is assigned once."""
+    values = [
+        node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id == name.id
+    ]
+    return values[0] if len(values) == 1 else None
+
+
+def _with_less(source: str, function: ast.FunctionDef, call: ast.Call) -> Iterator[str]:
+    """Yield the source with `<` for each `<=` of a call's mask, also where that has a name."""
+    own = _mask_of(call)
+    if own is None:
+        return
+    named = [node for node in ast.walk(own) if isinstance(node, ast.Name)]
+    parts = [own, *filter(None, (_assigned(function, name) for name in named))]
+    starts = _starts(source)
+    for node in dict.fromkeys(node for part in parts for node in _compared(part)):
+        end_line, end_column = node.left.end_lineno or 0, node.left.end_col_offset or 0
+        first = starts[end_line - 1] + end_column
+        last = starts[node.comparators[0].lineno - 1] + node.comparators[0].col_offset
+        if isinstance(node.ops[0], ast.LtE):
+            yield source[:first] + source[first:last].replace("<=", "<", 1) + source[last:]
+
+
+def _starts(source: str) -> list[int]:
+    """Return the position of the first character of each line."""
+    return [0, *itertools.accumulate(len(line) + 1 for line in source.split("\n"))]
 
 
 def _mask_of(call: ast.Call) -> ast.expr | None:
@@ -95,8 +163,7 @@ def _has_other(call: ast.Call) -> bool:
 def _with_mask(source: str, call: ast.Call, mask: str) -> Iterator[str]:
     """Yield the source with a mask at a call; for a load without `other`, also with some."""
     assert isinstance(call.func, ast.Attribute)
-    starts = [0, *itertools.accumulate(len(line) + 1 for line in source.split("\n"))]
-    own = _mask_of(call)
+    starts, own = _starts(source), _mask_of(call)
     others = _OTHERS if call.func.attr == "load" and not _has_other(call) else ()
     for other in ("", *others):
         made = source

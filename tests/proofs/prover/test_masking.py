@@ -44,6 +44,33 @@ def test_a_mask_forgotten_on_one_axis_is_borrowed_from_the_kernel() -> None:
     assert "mask=(rows[:, None] < M) & (columns[None, :] < N))" in borrowed
 
 
+UNMASKED_TILE = """def kernel(x_ptr, y_ptr, M, N, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + rows[:, None].to(tl.int64) * N + columns[None, :])
+    tl.store(y_ptr + rows[:, None] * N + columns[None, :], x, mask=MASK)
+"""
+
+
+def test_a_tile_without_a_mask_gets_that_of_its_rows_and_columns() -> None:
+    first, *_ = proposals(UNMASKED_TILE.replace(", mask=MASK", ""), 4, "tl.load", "M * N")
+    assert "columns[None, :], mask=(rows[:, None] < M) & (columns[None, :] < N))" in first
+
+
+def test_a_tile_gets_the_whole_mask_of_another_access() -> None:
+    mask = "(rows[:, None] < 2 * M) & (columns[None, :] < N)"
+    first, *_ = proposals(UNMASKED_TILE.replace("MASK", mask), 4, "tl.load", "2 * M * N")
+    assert f"columns[None, :], mask={mask})" in first
+
+
+@pytest.mark.parametrize("mask", ["offsets <= n", "inside", "inside & (offsets >= 0)"])
+def test_a_mask_that_is_one_too_long_gets_a_smaller_sign(mask: str) -> None:
+    body = FORGOTTEN.replace("+ offsets)", f"+ offsets, mask={mask})")
+    body = body.replace("    x =", "    inside = offsets <= n\n    x =")
+    first, *_ = proposals(body, 4, "tl.load", "n")
+    assert "inside = offsets < n" in first or "tl.load(x_ptr + offsets, mask=offsets < n)" in first
+
+
 def test_a_load_without_other_is_proposed_with_some_and_a_store_with_none() -> None:
     calls = [
         "mask=offsets < n)",
