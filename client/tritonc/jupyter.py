@@ -12,6 +12,7 @@ import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Protocol
 
@@ -32,6 +33,7 @@ from tritonc.cli.programs.program_command import (
     run_members,
     submit_and_wait,
 )
+from tritonc.cli.refusal_words import in_flags
 from tritonc.cli.streams import STANDARD, name_of
 from tritonc.cli.sweeping.sweep_command import sort_order, unposted_sweep
 from tritonc.cli.terminal import Terminal
@@ -239,7 +241,8 @@ def _launch(args: Namespace, cell: str, client: Client) -> Shown:
         return launch
 
     launch, remarks = checked_launch(submit, source, members)
-    text = printable(launch.stdout) + "\n".join([*notes, launch.render(CELL), *remarks])
+    report = replace(launch, problem=in_flags(launch.problem, args)).render(CELL)
+    text = printable(launch.stdout) + "\n".join([*notes, report, *remarks])
     returned = values(launch, [name for name, how in args.returns if how == "values"])
     text = f"{returned}\n{text}" if returned else text
     panes = [plain(text, is_good=launch.good), launch.cases_pane()]

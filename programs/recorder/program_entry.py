@@ -146,11 +146,14 @@ def record_entry(recording: Recording, program: ProgramFiles) -> dict[str, Any]:
             call = {"model": _model, "function": _function, "inputs": _only_inputs}
             return call[entry["kind"]](recording, module, value)
     wanted = [f"{_WHAT[entry['kind']]} {_name(entry)!r}" for entry in entries]
-    detail = (
-        f"it has no {' and no '.join(wanted)}: set `entry` to the name to call, or to the kind "
-        "`script` if the file launches by itself"
+    advice = (
+        "set `entry` to the name to call, or to the kind `script` if the file launches by itself"
     )
-    raise NotRecordable("no_entry", detail)
+    if entries[0]["kind"] == "inputs":
+        advice = (
+            "define it in the source of `inputs`, which returns the list of arguments, or name it"
+        )
+    raise NotRecordable("no_entry", f"it has no {' and no '.join(wanted)}: {advice}")
 
 
 def _name(entry: Mapping[str, Any]) -> str:

@@ -56,10 +56,16 @@ def value(text: str) -> Any:
 
 
 def signature(words: Sequence[str]) -> dict[str, str] | str | None:
-    """Return a signature: types by position for one word without `=`, otherwise types by name."""
+    """Return a signature: types by position for one word without `=`, otherwise types by name.
+
+    Raises ArgumentTypeError for a word without a name.
+    """
     if len(words) == 1 and "=" not in words[0]:
         return words[0]
-    return dict(assignment(word) for word in words) or None
+    try:
+        return dict(map(assignment, words)) or None
+    except ArgumentTypeError as error:
+        raise ArgumentTypeError(f"--signature: {error}") from None
 
 
 def launch_argument(text: str) -> Any:

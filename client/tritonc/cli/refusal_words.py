@@ -1,7 +1,9 @@
 """Refusals of the service in terms of the command line: flags instead of JSON pointers."""
 
+import re
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tritonc.diagnostic import Diagnostic, FieldError, Problem
 from tritonc.service_errors import ProblemError
@@ -70,22 +72,42 @@ _FLAGS_OF_RESULTS = {  # by slug of a result: what only reading the source shows
 
 _NO_ENTRY = "no_entry"
 """The reason of a program without the function or class that the request names."""
+_INPUTS = "`inputs`"
+_POINTER = re.compile(r"(?:^|(?<=; ))/[\w/~.-]{1,200}(?=: )")
+"""The place in the request at the start of each part of a detail."""
+_QUOTED = re.compile(r"`(\w+)`")
 
 
 def is_wrong_request(problem: Problem | None) -> bool:
     """Return whether a result failed by a mistake in its request."""
-    return bool(_flag_of(problem))
+    return bool(_flag_of(problem, Namespace()))
+
+
+def in_flags(problem: Problem | None, args: Namespace) -> Problem | None:
+    """Return the problem of a result, with flags for the members that its detail names."""
+    if problem is None or not is_wrong_request(problem):
+        return problem
+    detail = _POINTER.sub(lambda match: place(FieldError(match[0], ""), args), problem.detail)
+    if problem.reason == _NO_ENTRY:
+        detail = detail.replace("`entry`", _flag_of(problem, args)).replace(_INPUTS, "--inputs")
+    return replace(problem, detail=detail)
 
 
 def flag_line(
-    problem: Problem | None, shown: Sequence[Diagnostic] = (), *, is_reported: bool = False
+    problem: Problem | None,
+    args: Namespace,
+    shown: Sequence[Diagnostic] = (),
+    *,
+    is_reported: bool = False,
 ) -> str:
     """Return a line with the flag to change, empty if the request is not wrong.
 
     It repeats no problem that `is_reported`, or that was `shown` at its line of the source.
     """
-    if problem is None or not (flag := _flag_of(problem)):
+    if problem is None or not (flag := _flag_of(problem, args)):
         return ""
+    if not is_reported and _POINTER.match(problem.detail):
+        return f"tritonc: {(in_flags(problem, args) or problem).detail}"
     text = problem.detail or problem.title
     is_shown = is_reported or any(item.line and item.message in text for item in shown)
     return f"tritonc: change {flag}" if is_shown else f"tritonc: {flag}: {text}"
@@ -94,18 +116,26 @@ def flag_line(
 def wrong_row(problem: Problem | None, args: Namespace) -> str:
     """Return a line on a sweep's row that was refused, or failed by a mistake of the request."""
     if problem is None or not problem.errors:
-        return flag_line(problem)
+        return flag_line(problem, args)
     return f"tritonc: {place(problem.errors[0], args)}: {problem.errors[0].message}"
 
 
-def _flag_of(problem: Problem | None) -> str:
+def _flag_of(problem: Problem | None, args: Namespace) -> str:
     """Return the flag that caused the problem of a result, empty if none did."""
     if problem is None:
         return ""
     if problem.reason == _NO_ENTRY:
+        if _INPUTS in problem.detail:
+            return "--inputs"
         is_reference = problem.raw.get("program") == "reference"
         return "--reference-entry" if is_reference else "--entry"
-    return _FLAGS_OF_RESULTS.get(problem.slug, "")
+    flag = _FLAGS_OF_RESULTS.get(problem.slug, "")
+    if flag and (places := _POINTER.findall(problem.detail)):
+        return ", ".join(dict.fromkeys(place(FieldError(at, ""), args) for at in places))
+    arguments = {name for name, _ in getattr(args, "argument", None) or ()}
+    if problem.slug == "extra_argument" and arguments.intersection(_QUOTED.findall(problem.detail)):
+        return "--argument"
+    return flag
 
 
 def refused(error: ProblemError, args: Namespace) -> str:
@@ -137,8 +167,8 @@ def place(error: FieldError, args: Namespace) -> str:
     if name is not None and parts[0] in {"signature", "constexprs", "hints"}:
         like = {named for named, _ in getattr(args, "like", None) or ()}
         flag = "--like" if name in like else flag
-    if parts[0] == "tolerance" and parts[1:]:
-        return f"--{parts[1]}"
+    if own := _flag_of_part(parts, args):
+        return own
     if changed := _changed_by(args, name or parts[0]):
         return f"{changed} {name or parts[0]}"
     if parts[0] == "space" and name is not None:
@@ -156,6 +186,15 @@ def _only_file(args: Namespace) -> str:
     words = [getattr(args, name, None) for name in ("source", "key", "a", "b")]
     files = [*filter(None, words), *(getattr(args, "sources", None) or ())]
     return str(files[0]) if len(files) == 1 else ""
+
+
+def _flag_of_part(parts: Sequence[str], args: Namespace) -> str:
+    """Return the flag that gives only this part of a member, empty if none does."""
+    if parts[0] in {"tolerance", "reference"} and parts[1:] in (["rtol"], ["atol"]):
+        is_typed = not getattr(args, "request", None) or getattr(args, parts[1], None) is not None
+        return f"--{parts[1]}" if is_typed else ""
+    is_axis = _is_typed(getattr(args, "space", None), "target")
+    return "--target" if parts[:2] == ["space", "target"] and not is_axis else ""
 
 
 def _changed_by(args: Namespace, name: str) -> str:

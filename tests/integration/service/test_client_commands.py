@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from argparse import _SubParsersAction
 from pathlib import Path
 
 import pytest
+from tritonc.cli.parser import command_parser
 
 from tests.integration.service.command_runs import run
 from tests.integration.service.running import ROOT, Deployment
@@ -216,6 +219,92 @@ def test_what_is_wrong_is_reported_in_the_words_of_the_command(
 
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+WRONG = {
+    "--argument": "m=4",
+    "--atol": "-1",
+    "--budget-s": "1e9",
+    "--check": "nope",
+    "--constexpr": "NOPE=1",
+    "--device": "nope",
+    "--emit": "nope",
+    "--fuzz-seed": "-1",
+    "--grid": "m",
+    "--hint": "x_ptr=nope",
+    "--kernel": "nope",
+    "--like": "x_ptr=fp33[4]",
+    "--limit": "nope=1",
+    "--option": "num_warps=3",
+    "--return": "nope",
+    "--rtol": "-1",
+    "--signature": "x_ptr=*fp33",
+    "--sort": "nope",
+    "--space": "NOPE=1",
+    "--stop-after": "nope",
+    "--target": "nope",
+    "--timeout-s": "1e9",
+    "--trace": "nope",
+    "--triton": "nope",
+    "--where": "nope < 1",
+}
+"""A wrong value of each flag that takes one, but no file."""
+OF_FILES = frozenset(
+    {"--contract", "--file", "--github", "--inputs", "--reference", "--request", "--sarif"}
+    | {"--save", "--step"}
+)
+OTHERS = frozenset(
+    {"--id", "--url", "--language", "--priority", "--search", "--wait-s", "--winners"}
+)
+"""Flags of the client alone, and those whose values the parser checks."""
+BUFFERS = ["x_ptr=fp32[8]:ones", "y_ptr=fp32[8]:ones", "output_ptr=fp32[8]:output", "n_elements=8"]
+RIGHT = {
+    "compile": ["add.py", "--target", "cuda:90"],
+    "launch": ["add.py", "--device", "cpu", "--grid", "1", "--argument", *BUFFERS],
+    "prove": ["add.py", "--contract", "add.contract"],
+    "sweep": [
+        "add.py",
+        "--device",
+        "cpu",
+        "--space",
+        "BLOCK_SIZE=64",
+        "--grid",
+        "1",
+        "--argument",
+        *BUFFERS,
+    ],
+}
+
+
+def flags_of(command: str) -> list[str]:
+    """Return the flags of a command that take a value which the service checks."""
+    parser = command_parser()
+    [commands] = [each for each in parser._actions if isinstance(each, _SubParsersAction)]
+    flags = {
+        each.option_strings[0]
+        for each in commands.choices[command]._actions
+        if each.option_strings and each.nargs != 0
+    }
+    row_limit = {"--limit"} if command == "sweep" else set()
+    return sorted(flags - OF_FILES - OTHERS - row_limit)
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"), [(command, flag) for command in RIGHT for flag in flags_of(command)]
+)
+def test_a_wrong_value_is_reported_with_its_flag(
+    system: Deployment, tmp_path: Path, command: str, flag: str
+):
+    (tmp_path / "add.py").write_text(Path(VECTOR_ADD).read_text())
+    (tmp_path / "add.contract").write_text("x_ptr: n_elements\n")
+    words = [*RIGHT[command], "--constexpr", "BLOCK_SIZE=64", f"{flag}={WRONG[flag]}"]
+
+    done = run(system.url, command, *words, folder=tmp_path)
+
+    text = done.stdout + done.stderr
+    assert done.returncode == 2, text
+    assert flag in text, text
+    assert not re.search(r"(^|[\s:])/[a-z_]+(/|:)", text), text
 
 
 def test_an_error_is_one_json_document_where_that_is_asked_for(system: Deployment, folder: Path):

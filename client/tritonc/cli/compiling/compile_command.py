@@ -230,7 +230,7 @@ def report(
     words = flags_to_add(compilation, item.source, args, client)
     hint = f"hint: add {words}" if words else ""
     is_ir = item.source.language is not None  # no flag changes its kernel
-    flag = "" if is_ir else flag_line(compilation.problem, compilation.diagnostics)
+    flag = "" if is_ir else flag_line(compilation.problem, args, compilation.diagnostics)
     is_placed = any(item.line for item in compilation.diagnostics)
     # an error of the request that is about no line is in the line of its flag
     reason = "" if flag and not is_placed else CompileFailed(compilation).render(item.source.name)

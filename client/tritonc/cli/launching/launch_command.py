@@ -20,7 +20,7 @@ from tritonc.cli.launching.launch_report import accesses, values
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source, with_constexprs
 from tritonc.cli.recent_keys import remember
-from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, is_wrong_request
+from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, in_flags, is_wrong_request
 from tritonc.cli.streams import check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE
@@ -118,9 +118,10 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     if args.json:
         write_json(launch.raw if trace is None else {**launch.raw, "trace": trace})
     else:
-        _report(args, launch, trace, terminal)
+        reported = replace(launch, problem=in_flags(launch.problem, args))
+        _report(args, reported, trace, terminal)
         terminal.say("\n".join(remarks))
-    terminal.say(flag_line(launch.problem, is_reported=not (args.json or launch.cases)))
+    terminal.say(flag_line(launch.problem, args, is_reported=not (args.json or launch.cases)))
     return WRONG_REQUEST if is_wrong_request(launch.problem) else launch.good
 
 

@@ -11,7 +11,7 @@ from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import WORDS, add_files, add_json, add_wait, count, number
 from tritonc.cli.posted_file import PostedFile, read_program
 from tritonc.cli.recent_keys import remember, whole_key
-from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, is_wrong_request
+from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, in_flags, is_wrong_request
 from tritonc.cli.streams import STANDARD, name_of, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.programs.program import Program, ProgramFailed
@@ -121,8 +121,9 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     if args.json:
         write_json(program.raw)
     else:
-        terminal.text(program.render(*names_of(args)))
-    terminal.say(flag_line(program.problem, is_reported=not args.json))
+        reported = replace(program, problem=in_flags(program.problem, args))
+        terminal.text(reported.render(*names_of(args)))
+    terminal.say(flag_line(program.problem, args, is_reported=not args.json))
     return WRONG_REQUEST if is_wrong_request(program.problem) else program.good
 
 
@@ -162,7 +163,7 @@ def show_tape(args: Namespace, client: Client, terminal: Terminal) -> bool:
         members = members_of(args) | {"stop_after": "tape"}
         program = submit_and_wait(args, client, terminal, members, reference_of(args))
         if is_wrong_request(program.problem):
-            raise ArgumentTypeError(flag_line(program.problem).removeprefix("tritonc: "))
+            raise ArgumentTypeError(flag_line(program.problem, args).removeprefix("tritonc: "))
         if program.state != "completed":
             raise ProgramFailed(program, *names_of(args))
         program_id = program.id

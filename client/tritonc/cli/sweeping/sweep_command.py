@@ -4,7 +4,7 @@ import sys
 import time
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -25,7 +25,7 @@ from tritonc.cli.launching.launch_members import add_launch, unused_of_launches
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import PostedFile, read_source
 from tritonc.cli.recent_keys import remember
-from tritonc.cli.refusal_words import WRONG_REQUEST, wrong_row
+from tritonc.cli.refusal_words import WRONG_REQUEST, in_flags, wrong_row
 from tritonc.cli.streams import STANDARD, read, write, write_json
 from tritonc.cli.sweeping.sweep_report import (
     WINNERS,
@@ -248,7 +248,8 @@ def _drawn(args: Namespace, client: Client, terminal: Terminal, sweep: Sweep) ->
 
 def _report(args: Namespace, sweep: Sweep, terminal: Terminal) -> None:
     is_quiet = args.json or args.csv
-    rows = sweep.rows[: args.limit]
+    shown = sweep.rows[: args.limit]
+    rows = [replace(row, problem=in_flags(row.problem, args)) for row in shown]
     if not is_quiet:
         if rows:
             terminal.draw(sweep_table(sweep, rows))
