@@ -24,7 +24,12 @@ from tritonc.answer_body import (
     MAX_JSON_S,
 )
 from tritonc.diagnostic import Problem
-from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
+from tritonc.service_errors import (
+    ProblemError,
+    ServerUnavailable,
+    TritoncError,
+    UnexpectedAnswer,
+)
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 URL_VARIABLE, KEY_VARIABLE = "TRITOND_URL", "TRITOND_API_KEY"
@@ -144,13 +149,19 @@ def environment_key(environment: Mapping[str, str]) -> str:
 def pool_arguments(url: str | None, api_key: str | None, timeout_s: float) -> dict[str, Any]:
     """Return the arguments of httpx's clients, with environment variables instead of None.
 
-    Raises httpx.InvalidURL for a URL without a scheme, which httpx would not refuse before a use.
+    Raises httpx.InvalidURL for a URL without a scheme, which httpx would not refuse before a use,
+    and TritoncError for a key that no header can have.
     """
     url = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
     if not url.lower().startswith(("http://", "https://")):
         raise httpx.InvalidURL(f"{url}: the URL of a service begins with http:// or https://")
     api_key = environment_key(os.environ) if api_key is None else api_key
     headers = {"User-Agent": f"tritonc/{__version__}"} | STORAGE_HEADERS
+    if api_key and not (api_key.isascii() and api_key.isprintable()):
+        # an error of the header itself would show the key
+        raise TritoncError(
+            f"the API key has a line break or a letter outside of ASCII; set {KEY_VARIABLE} again"
+        )
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     return {"base_url": url, "headers": headers, "timeout": timeout_s}

@@ -154,6 +154,17 @@ def test_a_key_file_that_is_gone_is_named(
     assert "TRITOND_API_KEY_FILE: gone: No such file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("key", ["s3cret\nkey", "s3crét"])
+def test_a_key_that_no_header_can_have_is_refused_and_not_shown(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    assert main(["targets"], environment={"TRITOND_API_KEY": key}, transport=tritond) == 2
+
+    written = capsys.readouterr().err
+    assert "the API key has a line break or a letter outside of ASCII" in written
+    assert "s3c" not in written
+
+
 def test_a_wrong_request_that_only_the_source_shows_exits_2_with_its_flag(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
