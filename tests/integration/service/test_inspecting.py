@@ -87,6 +87,7 @@ def test_types_are_proposed_with_the_line_that_implies_them(http: httpx.Client) 
         "confidence": "high",
         "assumed_hints": [],
         "passed": False,
+        "dtype_of": None,
     }
 
 
