@@ -226,9 +226,12 @@ class AddressRoots:
         for inner in self._integers(node):
             if isinstance(inner, ast.Call):
                 self.elements_are(inner, "i32", f"what it loads {reason}", Strength.LIKELY)
-            elif isinstance(inner, ast.Name) and self._is_new("elements", inner.id):
-                for value in self._function.values.get(inner.id, ()):
-                    self.integer_elements(value, reason, depth + 1)
+            elif isinstance(inner, ast.Name):
+                values = self._function.values.get(inner.id, [])
+                before = [value for value in values if value.lineno < inner.lineno]
+                for value in before or values:  # what it is later may be a float
+                    if self._is_new("elements", f"{inner.id} {value.lineno}"):
+                        self.integer_elements(value, reason, depth + 1)
 
     def _integers(self, node: ast.expr) -> Iterator[ast.AST]:
         """Yield the names and the loads that an integer is computed from."""

@@ -18,6 +18,7 @@ MAX_VALUES = 16
 MAX_VALUE_CHARS = 256
 MAX_CALLS_DEEP = 16
 _TILE, _SMALL_TILE, _COUNT, _UNROLLED = 64, 32, 4, 4
+_PACKED = 4  # bits of a packed value, of which a word of 8 or 32 has several
 _MULTIPLE = 1024  # of all usual tiles, also of four of them
 MAX_TILES = 3
 """With more of them, their product is what makes compiling slow."""
@@ -217,7 +218,7 @@ def _example(value: Any, line: int, reason: str) -> Found:
 def _own_examples(function: ParsedFunction) -> dict[str, Found]:
     examples: dict[str, Found] = {}
     for node in reversed(function.nodes):
-        for name, use in _uses(node, function):
+        for name, use in (*_uses(node, function), *_divisors(node, function)):
             before = examples.get(name)
             examples[name] = use if before is None else _first_or_least(use, before)
     return examples
@@ -241,6 +242,17 @@ def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]
             yield from _examples(_conditions(test), False, "is a condition")
         case ast.Call() if function.callee(node) in {"static_range", "range"}:
             yield from _examples(node.args, _int(_UNROLLED), "is a bound of a loop")
+
+
+def _divisors(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
+    """Yield the names that divide a number or a constexpr, each with an example that divides it."""
+    match node:
+        case ast.BinOp(left=ast.Constant(value=int(whole)), op=ast.FloorDiv(), right=part):
+            yield from _examples([part], _int(_PACKED if whole >= _PACKED else 1), "is a divisor")
+        case ast.BinOp(left=ast.Name(id=tile), op=ast.FloorDiv(), right=part) if (
+            function.is_constexpr(tile)
+        ):
+            yield from _examples([part], _int(1), f"divides {tile}")
 
 
 def _implied(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:

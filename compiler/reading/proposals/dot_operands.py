@@ -122,10 +122,7 @@ class _Values:
 
     def _parameter_elements(self, name: str) -> Elements:
         """Return nothing for a constexpr, which takes the type of the other operand."""
-        parameter = self._function.parameters.get(name)
-        annotation = parameter.annotation if parameter is not None else None
-        is_constexpr = annotation is not None and "constexpr" in ast.unparse(annotation)
-        return frozenset() if is_constexpr else None
+        return frozenset() if self._function.is_constexpr(name) else None
 
     def _call_elements(self, call: ast.Call, depth: int) -> Elements:
         name = self._function.callee(call)

@@ -13,6 +13,7 @@ _INTEGERS_OF = {
     "static_range": "is a bound of a loop",
     "cdiv": "is used in tl.cdiv",
 }
+SEEDED = frozenset({"rand", "randn", "randint", "rand4x", "randn4x", "randint4x", "philox"})
 MAX_NAMES = 100
 _SAID = {"int": "an integer", "bool": "a condition"}
 _OF_BITS = (ast.LShift, ast.RShift, ast.BitXor, ast.BitAnd, ast.BitOr)
@@ -61,6 +62,8 @@ class ElementUses:
         elif name in _INTEGERS_OF:
             for part in call.args:
                 self._addresses.integer(part, _INTEGERS_OF[name])
+        elif name in SEEDED and call.args:
+            self._integers(call.args[0], "is a seed")
         elif name == "dot" and len(call.args) > 1:
             self._multiplied(call.args[0], call.args[1])
             self._multiplied(call.args[1], call.args[0])

@@ -67,6 +67,12 @@ class ParsedFunction:
             return f".{call.func.attr}"
         return call.func.id if isinstance(call.func, ast.Name) else ""
 
+    def is_constexpr(self, name: str) -> bool:
+        """Return whether a name is that of a parameter with the annotation of a constexpr."""
+        parameter = self.parameters.get(name)
+        annotation = parameter.annotation if parameter is not None else None
+        return annotation is not None and "constexpr" in ast.unparse(annotation)
+
     def is_of_libdevice(self, call: ast.Call) -> bool:
         """Return whether a call is one of `libdevice`, whose functions nearly all take floats."""
         name = self._aliases.dotted(call.func) or ""

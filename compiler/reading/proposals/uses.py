@@ -17,7 +17,7 @@ from compiler.reading.proposals.address_roots import (
 )
 from compiler.reading.proposals.clues import DTYPES, Clue, Strength, UseClues, strongest
 from compiler.reading.proposals.dot_operands import OF_PARAMETER, note_dots
-from compiler.reading.proposals.element_uses import ElementUses
+from compiler.reading.proposals.element_uses import SEEDED, ElementUses
 from compiler.reading.proposals.parsed_function import ParsedFunction, argument
 from compiler.reading.proposals.value_kinds import ValueKinds, kind_of_type
 
@@ -39,7 +39,6 @@ _WRAPPED = "wraps an offset"
 _OF_SIZES = frozenset({_COMPARED, _WRAPPED, *(_INTEGERS_OF[name] for name in ("range", "cdiv"))})
 _FLOATS_OF = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sigmoid", "sin", "cos"})
 _OF_ONE_KIND = frozenset({"minimum", "maximum", "min", "max", "where", "clamp"})
-_SEEDED = frozenset({"rand", "randn", "randint", "rand4x", "randn4x", "randint4x", "philox"})
 _OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _INTEGER_OPERATIONS = (
     ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor
@@ -308,10 +307,13 @@ def _passed(
     call: ast.Call, function: ParsedFunction, kinds: ValueKinds
 ) -> Iterator[tuple[ast.expr, Clue]]:
     name, line = function.callee(call), call.lineno
+    for word in call.keywords if name in {"load", "store"} else ():
+        if word.arg == "mask":
+            yield word.value, Clue("bool", line, "is a mask", Strength.LIKELY)
     if name in _INTEGERS_OF:
         clue = Clue("int", line, _INTEGERS_OF[name])
         yield from ((used, clue) for part in call.args for used in _terms(part))
-    elif name in _SEEDED and call.args:
+    elif name in SEEDED and call.args:
         yield call.args[0], Clue("int", line, "is a seed")
     elif name in _FLOATS_OF or function.is_of_libdevice(call):
         reason = f"is an argument of tl.{name}"

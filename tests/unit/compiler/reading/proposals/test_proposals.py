@@ -412,3 +412,33 @@ def test_a_constant_is_what_a_helper_uses_it_as() -> None:
 
     assert (found["M"]["values"], found["W"]["values"]) == (["mean"], [False])
     assert found["M"]["reason"].startswith("is passed to inner, where it is compared with")
+
+
+def test_a_seed_that_is_loaded_is_an_integer_and_a_parameter_a_mask() -> None:
+    found = types_of(
+        "seeds, x, inside",
+        "tl.store(x, tl.rand(tl.load(seeds), 0), mask=inside)",
+    )
+
+    assert found == {"seeds": "*i32", "x": "*fp32", "inside": "i1"}
+
+
+def test_a_divisor_is_an_example_that_divides() -> None:
+    head = HEAD + "def k(x, bits: tl.constexpr, PART: tl.constexpr, TILE: tl.constexpr):\n"
+    body = "    i = tl.arange(0, TILE) // (32 // bits)\n    tl.store(x + i % (TILE // PART), 1.0)\n"
+
+    found = proposals_of(head + body)
+
+    assert (found["bits"]["values"], found["PART"]["values"]) == ([{"int": "4"}], [{"int": "1"}])
+
+
+def test_what_a_name_is_after_its_bits_were_used_may_be_a_float() -> None:
+    found = types_of(
+        "packed, scales, out",
+        "b = tl.load(packed)",
+        "b = (b >> 4) & 15",
+        "b = b * tl.load(scales)",
+        "tl.store(out, b)",
+    )
+
+    assert found == {"packed": "*i32", "scales": "*fp32", "out": "*fp32"}
