@@ -109,8 +109,8 @@ def reworded(message: str) -> Reworded:
         return Reworded(
             "the kernel returns a value",
             "A kernel returns nothing: write the value to memory with tl.store. A helper is "
-            "compiled with the kernel that calls it: name that one in `kernel`, or NAME_stored, "
-            "a kernel that is written for the helper NAME.",
+            "compiled with the kernel that calls it: compile that one, or NAME_stored, a kernel "
+            "that is written for the helper NAME.",
         )
     if (match := _MASK.match(message)) is not None:
         element = _ELEMENTS.get(match["element"], match["element"].replace("i", "int"))

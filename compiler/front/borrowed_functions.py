@@ -69,7 +69,7 @@ def doubting(borrowed: Sequence[BorrowedFunction], loaded: Loaded) -> Iterator[N
         modules = list(dict.fromkeys(m for each in borrowed for m in each.modules))
         names = ", ".join(each.name for each in borrowed)
         message = (
-            f"the kernel needs {' and '.join(modules)}, which was not posted. With Triton's own "
+            f"the kernel needs {' and '.join(modules)}, which is missing. With Triton's own "
             f"{names} instead: {failure.message}"
         )
         warned = module_errors.of_assumptions(loaded, [each.assumption for each in borrowed])
@@ -156,7 +156,7 @@ def _borrowed(
     name: str, value: Any, modules: Sequence[str], cause: DroppedStatement
 ) -> BorrowedFunction:
     owner = value.__name__ if isinstance(value, types.ModuleType) else _place(value)
-    message = f"{name} is taken to be {owner}: {' or '.join(modules)} was not posted"
+    message = f"{name} is taken to be {owner}: {' or '.join(modules)} is missing"
     file = file_in_kernel(cause.path) or USER_FILE
     return BorrowedFunction(name, value, modules, Assumption(file, cause.line, message))
 

@@ -100,9 +100,12 @@ def modules_lacked(dropped: DroppedStatement, others: Sequence[DroppedStatement]
     """
     cause, _ = chain_of(dropped, "", others)[-1]
     error = cause.error
-    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+    if not isinstance(error, ImportError):
         return []
-    if error.name.partition(".")[0] in HOST_LIBRARIES | sys.stdlib_module_names:
+    is_module = isinstance(error, ModuleNotFoundError) and error.name is not None
+    if not is_module and import_errors.missing_submodule(error, cause.span) is None:
+        return []
+    if str(error.name).partition(".")[0] in HOST_LIBRARIES | sys.stdlib_module_names:
         return []
     return import_errors.needs_of(error, cause.span)
 

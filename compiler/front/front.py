@@ -162,7 +162,7 @@ def _unknown_defaults(function: Any, specialization: CompleteSpecialization) -> 
         yield
         return
     modules = list(dict.fromkeys(module for value in unknown for module in value.modules))
-    message = f"the kernel reads a default that needs {' or '.join(modules)}, which was not posted"
+    message = f"the kernel reads a default that needs {' or '.join(modules)}, which is missing"
     missing = Failure("missing_module", "frontend", message)
     missing.needs = modules
     reach = reach_of_value(function, MAX_REACHED)

@@ -54,7 +54,6 @@ _ANSWER_NAME = " answer"
 """Not a valid Python name, so that it hides no other."""
 _PEELED = " peeled"
 """The name of the identity function that replaces a decorator that cannot run."""
-_AS_WRITTEN = "the kernel under it is taken as it is written"
 MAX_CPU_S = 30.0
 """The CPU time that a source and all it imports may take."""
 _STDERR = 2
@@ -170,7 +169,7 @@ class ModuleExecution:
     def _without_absent_decorators(self, statement: ast.stmt, scope: _ExecutionScope) -> ast.stmt:
         """Replace the decorators above `@triton.jit` that are not here, and note each.
 
-        The kernel below is taken as it is written.
+        The kernel below is compiled without them.
         """
         if not isinstance(statement, ast.FunctionDef):
             return statement
@@ -179,7 +178,7 @@ class ModuleExecution:
         lacking = [node for node in decorators[:jit] if self._is_lacking(node, namespace)]
         if not lacking:
             return statement
-        return self._peeled(statement, lacking, scope, f"is not here: {_AS_WRITTEN}")
+        return self._peeled(statement, lacking, scope, "cannot be imported, so it is ignored")
 
     def _peeled(
         self,
@@ -230,7 +229,7 @@ class ModuleExecution:
                     return self._untuned(statement, (node, kind), scope, dropped)
             module = getattr(value, "__module__", None)
             if not isinstance(module, str) or module.split(".")[0] != "triton":
-                return self._peeled(statement, [node], scope, f"cannot run here: {_AS_WRITTEN}")
+                return self._peeled(statement, [node], scope, "cannot run here, so it is ignored")
         if not any(_is_jit(node, namespace) for node in decorators):
             return None
         without_name = self._without_lacking_name(statement, scope, dropped)
@@ -250,7 +249,7 @@ class ModuleExecution:
         if not (_is_jit(jit, namespace) and self._lacks_a_name(word.value, namespace)):
             return None
         message = (
-            f"the repr of {function.name} needs {' or '.join(modules)}, which was not posted: the "
+            f"the repr of {function.name} needs {' or '.join(modules)}, which is missing: the "
             "kernel keeps the name of its function"
         )
         self.assumptions.add(Assumption(file, jit.lineno, message))
@@ -273,8 +272,8 @@ class ModuleExecution:
             return None
         namespace[_PEELED] = UnknownDefault(modules)
         message = (
-            f"the default of {' and '.join(lacking)} needs {' or '.join(modules)}, which was not "
-            "posted: the kernel is assumed not to read it"
+            f"the default of {' and '.join(lacking)} needs {' or '.join(modules)}, which is "
+            "missing: the kernel is assumed not to read it"
         )
         self.assumptions.add(Assumption(file, function.lineno, message))
         self._note_lacking(scope, function, modules)
@@ -304,7 +303,7 @@ class ModuleExecution:
         if not modules and removed is None:
             return None
         self._note_lacking(scope, function, modules)
-        why = f"needs {' or '.join(modules)}, which was not posted"
+        why = f"needs {' or '.join(modules)}, which is missing"
         if removed is not None:
             why = f"needs {removed}, which this version of Triton does not have"
         why += ", and is left out: what it would set is assumed"

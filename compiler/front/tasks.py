@@ -103,9 +103,7 @@ def _check_complete(loaded: Loaded, function: Any, order: AutotuneOrder) -> None
     modules = loaded.modules_lacked_by(function)
     if not modules:
         return
-    message = (
-        f"the decorators of {function.__name__} need {' or '.join(modules)}, which was not posted"
-    )
+    message = f"the decorators of {function.__name__} need {' or '.join(modules)}, which is missing"
     missing = Failure("missing_module", "frontend", message, module_errors.of_assumptions(loaded))
     missing.needs = modules if order.module is None else []
     raise missing

@@ -143,7 +143,7 @@ class _Line:
     def end(self) -> None:
         """Check that nothing is left. Raises ContractError."""
         if self.peek().kind != "end":
-            raise self.error(f"{self.peek().text!r} is too much")
+            raise self.error(f"unexpected {self.peek().text!r}")
 
     def relation(self) -> Relation | None:
         """Take a relation, if one comes."""

@@ -248,7 +248,7 @@ class ProgramTexts:
             return PostedKernel(self.source, self.files, name, is_own=True)
         if kernel.file not in self.files:
             message = (
-                f"the kernel `{kernel.name}` is defined in {kernel.file}, which was not posted: "
+                f"the kernel `{kernel.name}` is defined in {kernel.file}, which is missing: "
                 "add it to `files`, so that the kernel can be compiled"
             )
             raise BindingFailed("unknown_kernel", message, kernel.name)

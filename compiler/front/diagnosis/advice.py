@@ -34,9 +34,14 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "Convert one operand of tl.dot, such as `b.to(a.dtype)`.",
     ),
     (
+        r"Unsupported (?:lhs|rhs) dtype fp8",
+        "tl.dot multiplies fp8 only by fp8: convert the other operand to an fp8 type, or this one, "
+        "such as a.to(tl.float16).",
+    ),
+    (
         r"Unsupported (?:lhs|rhs) dtype",
-        "tl.dot takes int8, fp8, fp16, bf16, fp32 and fp64: convert its operands, such as "
-        "a.to(tl.float16).",
+        "tl.dot takes int8, fp16, bf16, fp32 and fp64, or two operands of fp8: convert its "
+        "operands, such as a.to(tl.float16).",
     ),
     (
         r"Expected dtype \[.*'fp\d+'.*\] but got",

@@ -27,8 +27,10 @@ from compiler.front.dropped_statements import (
     UNDEFINED,
     DroppedStatement,
     chain_of,
+    modules_lacked,
 )
 from compiler.front.module import Loaded
+from compiler.front.taint import Taint
 from compiler.reading import syntax_errors
 
 _ABSENT = re.compile(r"'Absent'|is not known here: (torch|numpy)")
@@ -41,7 +43,7 @@ _RUNS_WHEN_LOADED = (
     "This runs when the file is loaded. If the kernel does not need it, put it below "
     '`if __name__ == "__main__":`.'
 )
-_DECIDE = "Write the value that it gives into the source, or pass it in `constexprs`."
+_DECIDE = "Write its value into the source, or make it a tl.constexpr parameter of the kernel."
 _MAX_NOTES = 20
 _MAX_NEEDS_SHOWN = 8
 
@@ -111,11 +113,29 @@ def check_certain(loaded: Loaded, kernel: object, name: str | None) -> None:
         return
     span = Span(taint.path.removeprefix(KERNEL_FOLDER), taint.line)
     shown = excerpt(linecache.getlines(taint.path), span)
+    place = f"line {span.line}" if span.file == USER_FILE else f"{span.file}, line {span.line}"
+    modules = _modules_lacked_at(taint, loaded.dropped)
+    if modules:
+        message = (
+            f"the kernel may depend on this statement, which needs {' or '.join(modules)}: "
+            f"{taint.asked}"
+        )
+        hint = import_errors.posting(modules)
+        error = diagnostic("error", "frontend", message, hint=hint, span=span, excerpt=shown)
+        missing = Failure("missing_module", "frontend", f"{place}: {message}", [error])
+        missing.needs = modules
+        raise missing
     message = f"the kernel depends on this statement, which cannot be decided here: {taint.asked}"
     error = diagnostic("error", "frontend", message, hint=_DECIDE, span=span, excerpt=shown)
-    place = f"line {span.line}" if span.file == USER_FILE else f"{span.file}, line {span.line}"
     notes = of_assumptions(loaded)
     raise Failure("compile_error", "frontend", f"{place}: {message}", [error, *notes])
+
+
+def _modules_lacked_at(taint: Taint, dropped: Sequence[DroppedStatement]) -> list[str]:
+    """Return the modules to post where a statement that was left out decides about the kernel."""
+    place = taint.path, taint.line
+    statement = next((each for each in dropped if (each.path, each.line) == place), None)
+    return [] if statement is None else modules_lacked(statement, dropped)
 
 
 def of_assumptions(
@@ -167,7 +187,7 @@ def _definition_hint(dropped: DroppedStatement) -> str | None:
     if isinstance(error, TypeError) and (match := _ABSENT.search(str(error))):
         return (
             f"{match[1] or 'torch'} is not there while a kernel is compiled: write the value "
-            "into the source, or pass it in `constexprs`."
+            "into the source, or make it a tl.constexpr parameter of the kernel."
         )
     if isinstance(error, environment.StandInUsed):
         return _DECIDE

@@ -241,9 +241,12 @@ def no_number(match: Match, context: RaisedContext) -> Rewording | None:
         value = getattr(value, "value", value)
         if value is not None and type(value).__name__ == kind:
             if kind == "Absent":
+                library = value.__name__.partition(".")[0]
                 return Rewording(
-                    f"{source_text(inner)} is {str(value).strip('<>')} here",
-                    "Write its value into the source, or pass it in `constexprs`.",
+                    f"{source_text(inner)} is {value.__name__}, and {library} is not installed "
+                    "here",
+                    "Write its value into the source, or make it a tl.constexpr parameter of the "
+                    "kernel.",
                 )
             is_function = "unction" in kind
             what = "a string" if kind == "str" else "a function" if is_function else f"a {kind}"

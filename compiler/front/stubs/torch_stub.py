@@ -168,7 +168,7 @@ class Absent(StandIn):
         return Absent(f"{self.__name__}()", self._assumptions)
 
     def _computed(self, *_: Any) -> Absent:
-        return Absent(f"{self.__name__}()", self._assumptions)
+        return Absent(self.__name__, self._assumptions)
 
     def _unknown(self, *_: Any) -> Any:
         self._assumptions.ask(_unknown(self.__name__))
@@ -211,7 +211,7 @@ class Absent(StandIn):
 
     def __repr__(self) -> str:
         self._assumptions.ask(_unknown(self.__name__))  # the real thing shows itself otherwise
-        return f"<{self.__name__}, which is not installed>"
+        return f"<{self.__name__}: {self.__name__.partition('.')[0]} is not installed>"
 
 
 _TENSOR_TYPES = (

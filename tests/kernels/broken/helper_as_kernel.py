@@ -1,4 +1,4 @@
-# expect: lowering_failed, line 9, hint `kernel`
+# expect: lowering_failed, line 9, hint compile that one
 # says: returns a value
 # with: {"signature": {"x": "fp32"}, "kernel": "helper"}
 import triton

@@ -1,4 +1,4 @@
-# expect: compile_error, line 7, hint `constexprs`
+# expect: compile_error, line 7, hint tl.constexpr parameter
 # says: the total_memory of a cuda:90 is not known
 # with: {"signature": {"x_ptr": "*fp32"}}
 import torch

@@ -257,7 +257,7 @@ async def test_a_tensor_on_the_cpu_is_no_argument_of_a_kernel(uses):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"file": "/python/lib/flash/kernels.py"}, "which was not posted"),
+        ({"file": "/python/lib/flash/kernels.py"}, "which is missing"),
         ({"name": "missing_kernel"}, "missing_kernel"),
     ],
 )

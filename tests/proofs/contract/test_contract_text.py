@@ -57,7 +57,7 @@ def test_a_chain_of_comparisons_says_each_of_them() -> None:
         ("values x: 0", 1, 12, "expected '..'"),
         ("n <= 99999999999999999999999999", 1, 6, "at most"),
         ("cdiv(n) <= 3", 1, 7, "expected ','"),
-        ("n <= 3 4", 1, 8, "is too much"),
+        ("n <= 3 4", 1, 8, "unexpected '4'"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(text: str, line: int, column: int, words: str) -> None:

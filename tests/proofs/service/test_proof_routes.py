@@ -184,7 +184,7 @@ def k(x_ptr, y_ptr, n, B: tl.constexpr):
 
     assert proof["verdict"] == "proved"
     assert proof["assumptions"][-1] == (
-        "user.py:3: exp2 is taken to be triton.language.exp2: pkg.ops was not posted"
+        "user.py:3: exp2 is taken to be triton.language.exp2: pkg.ops is missing"
     )
 
 

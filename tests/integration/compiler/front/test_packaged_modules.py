@@ -90,6 +90,21 @@ def test_a_kernel_that_needs_a_module_asks_for_it(
     assert needs(run(children, HEAD + before + kernel)) == wanted
 
 
+CHANGES = "def change():\n    globals()['VALUE'] = tl.constexpr(2.0)\nVALUE = tl.constexpr(1.0)\n"
+
+
+@pytest.mark.parametrize("package", ["..device", ".device", "lib.device"])
+def test_a_statement_that_may_change_the_kernel_asks_for_the_module_it_lacks(
+    children: Children, package: str
+) -> None:
+    text = f"{HEAD}from {package} import COUNT\n{CHANGES}if COUNT > 1:\n    change()\n{KERNEL}"
+
+    ended = run(children, text, module=None)
+
+    assert needs(ended) == [package.lstrip(".")]
+    assert not any("does not need" in each["message"] for each in ended.last["diagnostics"])
+
+
 def test_what_the_kernel_does_not_depend_on_is_not_asked_for(children: Children) -> None:
     text = HEAD + "import flash_attn\nfrom ..config import OTHER\nVALUE = tl.constexpr(5.0)\n"
 
@@ -189,7 +204,7 @@ def test_a_decorator_of_an_absent_module_is_left_out_and_named(children: Childre
     ended = run(children, text, absent=["vllm"])
 
     assert "1.000000e+00" in stored(ended)
-    assert "@register is not here" in ended.result["assumptions"][0]["message"]
+    assert "@register cannot be imported" in ended.result["assumptions"][0]["message"]
 
 
 DECORATED = """import torch

@@ -116,7 +116,7 @@ def test_what_a_compilation_assumed_is_a_finding_and_no_verdict(launch: Launch) 
     [finding] = answer["findings"]
     assert (finding["kind"], finding["line"]) == ("warning", 1)
     assert finding["message"] == (
-        "maximum is taken to be triton.language.maximum: pkg.ops was not posted"
+        "maximum is taken to be triton.language.maximum: pkg.ops is missing"
     )
 
 
