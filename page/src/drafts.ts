@@ -1,11 +1,13 @@
-// Drafts: what was written on this page, by tab and kernel. Only this browser stores them.
+// Drafts: what was written on this page, by tab, text and kernel. Only this browser stores them.
 
 import { keep, kept } from "./browser_storage";
 import type { PageState } from "./page_state";
 
-/** The text and forms of one kernel in one tab. */
+/** A text and the forms of one kernel in one tab. */
 export interface Draft {
   tab: string;
+  /** Identifies one of the tab's texts; earlier versions of the page kept only one. */
+  text?: string;
   kernel: string;
   at_ms: number;
   state: PageState;
@@ -13,6 +15,7 @@ export interface Draft {
 
 const ENTRY = "tritond-drafts";
 const TAB = "tritond-tab";
+const TEXT = "tritond-text";
 const MOST = 30;
 const MOST_CHARACTERS = 2_000_000;
 
@@ -26,10 +29,16 @@ export function drafts(): Draft[] {
   }
 }
 
-/** Store what was written for a kernel in this tab; the oldest drafts give way. */
+/** From now on, another text is written in this tab: the drafts before stay as they are. */
+export function beginText(): void {
+  keep("sessionStorage", TEXT, newName());
+}
+
+/** Store what was written for a kernel of this tab's text; the oldest drafts give way. */
 export function keepDraft(kernel: string, state: PageState): void {
-  const own: Draft = { tab: tab(), kernel, at_ms: Date.now(), state };
-  const others = drafts().filter((each) => each.tab !== own.tab || each.kernel !== kernel);
+  const own: Draft = { tab: nameOf(TAB), text: nameOf(TEXT), kernel, at_ms: Date.now(), state };
+  const isReplaced = (each: Draft): boolean => each.text === own.text || hasSameContent(each.state, state);
+  const others = drafts().filter((each) => each.tab !== own.tab || each.kernel !== kernel || !isReplaced(each));
   const all = [own, ...others].slice(0, MOST);
   let text = JSON.stringify(all);
   while (text.length > MOST_CHARACTERS && all.length > 1) {
@@ -41,13 +50,22 @@ export function keepDraft(kernel: string, state: PageState): void {
 
 /** Return the state that was last written in this tab. */
 export function lastDraft(): PageState | null {
-  const own = tab();
+  const own = nameOf(TAB);
   return drafts().find((each) => each.tab === own)?.state ?? null;
 }
 
-/** A name of this tab, which survives a reload. */
-function tab(): string {
-  const name = kept("sessionStorage", TAB) ?? Math.random().toString(36).slice(2);
-  keep("sessionStorage", TAB, name);
+function hasSameContent(one: PageState, other: PageState): boolean {
+  const content = ({ request, launch, contract }: PageState): string => JSON.stringify([request, launch, contract]);
+  return content(one) === content(other);
+}
+
+/** A name of this tab, or of the text in it, which survives a reload. */
+function nameOf(entry: string): string {
+  const name = kept("sessionStorage", entry) ?? newName();
+  keep("sessionStorage", entry, name);
   return name;
+}
+
+function newName(): string {
+  return Math.random().toString(36).slice(2);
 }

@@ -5,7 +5,7 @@ import { compiledLines } from "./code_view";
 import { compile, outcomeOf, type Compiled } from "./compiled";
 import { listed, showInEditor } from "./diagnostics";
 import { button, element, idle, settled } from "./dom";
-import { keepDraft, type Draft } from "./drafts";
+import { beginText, keepDraft, type Draft } from "./drafts";
 import type { Example } from "./examples";
 import { errorsIn } from "./field_errors";
 import { FileTabs, neededFiles } from "./file_tabs";
@@ -64,6 +64,8 @@ export class ExplorerPage {
   private hasOtherFiles = false;
   /** True from a paste over everything until its kernel is shown, or the text is edited. */
   private isPasted = false;
+  /** True if something was changed that no draft has yet. */
+  private isEdited = false;
   private readonly files: FileTabs;
   private readonly form: RequestForm;
   private readonly editor: SourceEditor;
@@ -79,12 +81,15 @@ export class ExplorerPage {
       language: state.request.language,
       selection: this.selection,
       version: () => this.state.request.triton,
-      onChange: (text) => this.sourceChanged(text),
-      onPasteOver: () => (this.isPasted = true),
+      onChange: (text, replaced) => this.sourceChanged(text, replaced),
       onReopen: (state) => void this.open(state, { writes: false }),
       onSubmit: () => void this.compile(),
     });
-    this.files = new FileTabs(editorBox, (files) => this.filesChanged(files));
+    this.files = new FileTabs(
+      editorBox,
+      (files) => this.filesChanged(files),
+      (files) => this.fileRemoved(files),
+    );
     this.files.open(state.request.files ?? {});
     this.form = new RequestForm(
       this.state.request,
@@ -159,11 +164,13 @@ export class ExplorerPage {
     document.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) void this.compile();
     });
+    window.addEventListener("pagehide", () => this.keepDraft());
     window.addEventListener("hashchange", () => void stateAsked().then(([state, notLed]) => this.open(state, { notLed })));
   }
 
   /** Show the state that the page was made with, from answers to requests that are under way. */
   async begin(toolchains: Promise<Toolchain[]>, inspection: Promise<Inspection> | undefined, notLed: unknown): Promise<void> {
+    if (location.hash) beginText();
     void this.offer(toolchains);
     if (notLed) this.notify(wordsOf(notLed), null);
     await this.fillIn(inspection);
@@ -172,6 +179,7 @@ export class ExplorerPage {
   /** Show another state, and why it is not the one that was asked for. `writes`: its text, too, in one step to undo. */
   private async open(state: PageState, { writes = true, notLed = null as unknown } = {}): Promise<void> {
     const before = this.shared();
+    this.beginText();
     this.live.stop();
     this.state = structuredClone(state);
     [this.compiled, this.kept, this.inspected, this.notice.hidden] = [null, [], "", true];
@@ -221,6 +229,7 @@ export class ExplorerPage {
 
   /** Show the text of a file, as if it were pasted over everything. */
   private openFile(file: GithubFile, text: string): void {
+    this.beginText();
     this.state.request.language = "python";
     this.editor.speak("python");
     this.files.open({});
@@ -248,7 +257,7 @@ export class ExplorerPage {
     const name = this.form.kernel?.name ?? "what was here before";
     leaveLink();
     void this.open(state).then(() => {
-      this.keepDraft();
+      this.edited();
       this.notify(`Opened. Ctrl+Z restores ${name}, with its forms.`, [`Back to ${name}`, () => this.editor.undo()]);
     });
   }
@@ -258,10 +267,11 @@ export class ExplorerPage {
     this.notice.hidden = false;
   }
 
-  private sourceChanged(text: string): void {
+  private sourceChanged(text: string, replaced: "" | "pasted" | "otherwise"): void {
     if (text === this.state.request.source) return;
+    if (replaced) this.beginText();
     this.state.request.source = text;
-    [this.isPasted, this.opened] = [false, null];
+    [this.isPasted, this.opened] = [replaced === "pasted", null];
     this.inspect();
     this.edited();
     this.outdate("Source");
@@ -273,6 +283,15 @@ export class ExplorerPage {
     this.inspect();
     this.edited();
     this.outdate("Source");
+  }
+
+  /** The draft before keeps the file, and undo brings it back. */
+  private fileRemoved(files: Record<string, string>): void {
+    const before = structuredClone(this.shared());
+    this.beginText();
+    this.filesChanged(files);
+    this.editor.record(before, this.shared());
+    this.editor.view.focus();
   }
 
   private formChanged(byUser: boolean): void {
@@ -305,11 +324,20 @@ export class ExplorerPage {
   private edited(): void {
     if (this.opening) return;
     leaveLink();
+    this.isEdited = true;
     this.draft();
   }
 
+  /** Another text replaces the one that is here, whose draft stays. */
+  private beginText(): void {
+    this.keepDraft();
+    beginText();
+  }
+
   private keepDraft(): void {
-    keepDraft(this.form.kernel?.name ?? this.state.request.language, this.shared());
+    const { isEdited } = this;
+    this.isEdited = false;
+    if (isEdited && this.state.request.source.trim()) keepDraft(this.form.kernel?.name ?? this.state.request.language, this.shared());
   }
 
   /** The results on the page are of another text or request: say so, and compile. */

@@ -28,17 +28,24 @@ export class FileTabs {
   /** The path of the file that is shown; null for the source. */
   private shown: string | null = null;
   private view: EditorView | null = null;
+  /** The editors' states of files that were shown, which know what to undo. */
+  private readonly states = new Map<string, EditorState>();
+  /** The files that were removed, the last one last. */
+  private removed: (readonly [string, string])[] = [];
 
   /** `source` is the element of the source's editor, which is hidden while a file is shown. */
   constructor(
     private readonly source: HTMLElement,
     private readonly onChange: (files: Files) => void,
+    private readonly onRemoved: (files: Files) => void,
   ) {}
 
   /** Take the files of another state. */
   open(files: Files): void {
     this.files = { ...files };
+    this.removed = [];
     this.show(null);
+    this.states.clear();
   }
 
   /** Add a file without text, if there is none of this path, and show it. */
@@ -56,6 +63,7 @@ export class FileTabs {
   }
 
   private show(path: string | null): void {
+    if (this.view && this.shown !== null) this.states.set(this.shown, this.view.state);
     this.shown = path;
     [this.source.hidden, this.panel.hidden] = [path !== null, path === null];
     this.view?.destroy();
@@ -68,7 +76,9 @@ export class FileTabs {
   private draw(): void {
     const tab = (name: string, path: string | null): HTMLElement => button(name, () => this.show(path), { className: "chip", "aria-pressed": String(path === this.shown) });
     const add = button("Add file", () => this.add(NEW_FILE), { className: "chip", title: "A module that the kernel imports" });
-    this.element.replaceChildren(tab("kernel", null), ...Object.keys(this.files).map((path) => tab(path, path)), add);
+    const removed = this.removed.findLast(([path]) => !(path in this.files));
+    const restore = removed ? button(`Restore ${removed[0]}`, () => this.restore(removed), { className: "chip" }) : null;
+    this.element.replaceChildren(...[tab("kernel", null), ...Object.keys(this.files).map((path) => tab(path, path)), restore, add].filter((each) => each !== null));
   }
 
   private fill(path: string): void {
@@ -85,7 +95,9 @@ export class FileTabs {
       this.onChange({ ...this.files });
     });
     const extensions = [commonExtensions(path), typedOverSelection, history(), keymap.of([...historyKeymap, indentWithTab]), python(), changed];
-    this.view = new EditorView({ parent: code, state: EditorState.create({ doc: this.files[path] ?? "", extensions }) });
+    const doc = this.files[path] ?? "";
+    const before = this.states.get(path);
+    this.view = new EditorView({ parent: code, state: before?.doc.toString() === doc ? before : EditorState.create({ doc, extensions }) });
   }
 
   private rename(path: string, now: string): void {
@@ -96,8 +108,14 @@ export class FileTabs {
   }
 
   private remove(path: string): void {
+    this.removed.push([path, this.files[path]!]);
     delete this.files[path];
-    this.onChange({ ...this.files });
     this.show(null);
+    this.onRemoved({ ...this.files });
+  }
+
+  private restore(removed: readonly [string, string]): void {
+    this.removed = this.removed.filter((each) => each !== removed);
+    this.put(...removed);
   }
 }

@@ -74,7 +74,7 @@ function examplesMenu(act: HeaderActions): HTMLElement {
   let own: Draft[] = [];
   const fill = (): void => {
     own = drafts();
-    const names = own.map(({ kernel, at_ms }, index) => element("option", { value: `draft ${index}` }, `${kernel}, ${ago(at_ms)}`));
+    const names = own.map((draft, index) => element("option", { value: `draft ${index}` }, nameOf(draft, own)));
     examples.replaceChildren(
       element("option", { value: "" }, "Examples"),
       ...EXAMPLES.map(({ title }) => element("option", { value: title }, title)),
@@ -93,6 +93,13 @@ function examplesMenu(act: HeaderActions): HTMLElement {
     else if (draft) act.openDraft(draft);
   });
   return examples;
+}
+
+/** Return the name of a draft; where others are of a kernel of this name, also how long it is. */
+function nameOf({ kernel, at_ms, state: { request } }: Draft, all: readonly Draft[]): string {
+  const files = Object.keys(request.files ?? {}).length;
+  const size = `, ${request.source.split("\n").length} lines${files ? ` + ${files === 1 ? "1 file" : `${files} files`}` : ""}`;
+  return `${kernel}${all.filter((each) => each.kernel === kernel).length > 1 ? size : ""}, ${ago(at_ms)}`;
 }
 
 function ago(at_ms: number): string {

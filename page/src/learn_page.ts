@@ -115,7 +115,6 @@ export class LearnPage {
       selection: new Selection(),
       version: () => null,
       onChange: (source) => this.wrote(source),
-      onPasteOver: () => undefined,
       onReopen: () => {},
       onSubmit: () => void this.run(),
     });

@@ -21,9 +21,8 @@ export interface EditorOptions {
   language: Language;
   selection: Selection;
   version: () => string | null;
-  onChange: (text: string) => void;
-  /** The whole text was replaced by one from the clipboard; called after `onChange`. */
-  onPasteOver: () => void;
+  /** `replaced`: the whole text was, by one from the clipboard ("pasted") or another way. */
+  onChange: (text: string, replaced: "" | "pasted" | "otherwise") => void;
   /** A state was opened again, by undo or redo. */
   onReopen: (state: PageState) => void;
   onSubmit: () => void;
@@ -41,11 +40,11 @@ export const inspectedLines = new FollowedLines();
 /** The lines that are shown above the `def` of a kernel. */
 const LINES_ABOVE = 3;
 
-function isPasteOver(transaction: Transaction): boolean {
+/** True if a transaction replaces the whole text. */
+function replacesAll({ changes, startState }: Transaction): boolean {
   let isAll = false;
-  const length = transaction.startState.doc.length;
-  transaction.changes.iterChangedRanges((from, to) => (isAll ||= from === 0 && to === length));
-  return isAll && transaction.isUserEvent("input.paste");
+  changes.iterChangedRanges((from, to) => (isAll ||= from === 0 && to === startState.doc.length));
+  return isAll;
 }
 
 export class SourceEditor {
@@ -90,14 +89,12 @@ export class SourceEditor {
           inspectedLines.field,
           lineNotes,
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) options.onChange(update.state.doc.toString());
-            for (const transaction of update.transactions) {
-              if (isPasteOver(transaction)) options.onPasteOver();
-              const again = transaction.effects.find((effect) => effect.is(opened));
-              const isAgain = transaction.isUserEvent("undo") || transaction.isUserEvent("redo");
-              // the view cannot be changed within its own update
-              if (again && isAgain) queueMicrotask(() => options.onReopen(again.value.after));
-            }
+            const again = update.transactions.find((each) => each.isUserEvent("undo") || each.isUserEvent("redo"))?.effects.find((effect) => effect.is(opened));
+            // the view cannot be changed within its own update
+            if (again) return queueMicrotask(() => options.onReopen(again.value.after));
+            if (!update.docChanged) return;
+            const whole = update.transactions.find(replacesAll);
+            options.onChange(update.state.doc.toString(), !whole ? "" : whole.isUserEvent("input.paste") ? "pasted" : "otherwise");
           }),
         ],
       }),
@@ -116,6 +113,11 @@ export class SourceEditor {
       effects: opened.of({ before: structuredClone(before), after: structuredClone(after) }),
       annotations: isolateHistory.of("full"),
     });
+  }
+
+  /** Make the way from one state to another, with the same text, a step to undo. */
+  record(before: PageState, after: PageState): void {
+    this.view.dispatch({ effects: opened.of({ before: structuredClone(before), after: structuredClone(after) }), annotations: isolateHistory.of("full") });
   }
 
   /** Replace the text, as if it were typed. */

@@ -58,6 +58,36 @@ def test_a_draft_outlives_its_tab_and_what_was_opened_after_it(visit: Visit) -> 
     expect(other.get_by_label("N", exact=True)).to_have_value("32")
 
 
+def test_a_text_pasted_over_one_of_a_kernel_of_the_same_name_leaves_its_draft(visit: Visit) -> None:
+    page = visit()
+    write_mine(page)
+    write(page, f"# another\n{MINE}")
+    kept = "localStorage.getItem('tritond-drafts') ?? ''"
+    wait_until(lambda: "# another" in page.evaluate(kept), "the draft is kept")
+    page.reload()
+    compiled(page)
+    expect(page.locator(SOURCE)).to_contain_text("# another")
+    examples = page.get_by_label("Examples", exact=True)
+    examples.focus()
+    examples.select_option(label="mine, 8 lines, just now")
+
+    expect(page.locator(SOURCE)).not_to_contain_text("# another")
+    assert source_of(page) == MINE
+
+
+def test_deleting_the_whole_text_leaves_its_draft(visit: Visit) -> None:
+    page = visit()
+    write_mine(page)
+    page.locator(SOURCE).focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    expect(page.locator("#state")).to_contain_text("The editor is empty.")
+    page.reload()
+    compiled(page)
+
+    assert source_of(page) == MINE
+
+
 def test_back_leads_from_an_edit_to_the_shared_state_and_forward_to_the_edit(visit: Visit) -> None:
     page = visit()
     link = permalink(page)

@@ -35,6 +35,40 @@ def test_a_module_that_is_missing_is_added_in_a_tab_and_shared(visit: Visit) -> 
     expect(friend.locator(".left .editor .cm-content").first).to_be_visible()
 
 
+def test_a_removed_file_is_restored_with_its_text(visit: Visit) -> None:
+    page = visit()
+    write(page, KERNEL)
+    page.get_by_role("button", name="Add pkg/config.py").click()
+    page.keyboard.insert_text("import triton.language as tl\n\nVALUE = tl.constexpr(3.5)\n")
+    compiled(page)
+    page.get_by_role("button", name="Remove file").click()
+    compiled(page, "failed")
+    page.get_by_role("button", name="Restore pkg/config.py").click()
+    compiled(page)
+    expect(page.locator(".file .cm-content")).to_contain_text("VALUE")
+
+    page.get_by_role("button", name="Remove file").click()
+    compiled(page, "failed")
+    page.keyboard.press("Control+z")
+    compiled(page)
+    expect(page.get_by_role("button", name="pkg/config.py", exact=True)).to_be_visible()
+
+
+def test_a_file_s_edits_can_be_undone_after_another_tab_was_shown(visit: Visit) -> None:
+    page = visit()
+    files = page.get_by_role("group", name="Files")
+    files.get_by_role("button", name="Add file").click()
+    page.keyboard.insert_text("A = 1\n")
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text("B = 2\n")
+    files.get_by_role("button", name="kernel").click()
+    files.get_by_role("button", name="module.py").click()
+    page.locator(".file .cm-content").focus()
+    page.keyboard.press("Control+z")
+
+    expect(page.locator(".file .cm-content")).to_contain_text("A = 1")
+
+
 HELPER = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef {}\n"
 BORROWING = KERNEL.replace("import VALUE", "import exp2, read").replace(
     "tl.store(x_ptr + i, tl.full((64,), VALUE, tl.float32))",
