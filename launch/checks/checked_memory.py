@@ -111,6 +111,7 @@ class AccessChecker:
         written_elements: WrittenElements | None = None,
         trace: Trace | None = None,
         written_bytes: WrittenBytes | None = None,
+        unwritten_kind: str = "uninitialized",
         races: Races | None = None,
         max_accesses: int | None = None,
         is_cuda: bool = False,
@@ -129,7 +130,7 @@ class AccessChecker:
         self.location = location
         self._written_elements = written_elements
         self._trace = trace
-        self._written_bytes = written_bytes
+        self._written_bytes, self._unwritten_kind = written_bytes, unwritten_kind
         self._races = races
         self._max_accesses = max_accesses
         self._is_cuda = is_cuda
@@ -278,7 +279,8 @@ class AccessChecker:
             missing = written_bytes.unwritten(index, cells, size)
             if missing is not None:
                 address = int(lanes.addresses[missing][0])
-                self.add_finding(finding.uninitialized(slot, address, self.location()))
+                kind, location = self._unwritten_kind, self.location()
+                self.add_finding(finding.uninitialized(kind, slot, address, location))
         if access is not Access.LOAD:
             written_bytes.write(index, cells, size)
 

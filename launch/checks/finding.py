@@ -14,6 +14,8 @@ from launch.checks.addresses import Slot
 from launch.messages import Finding
 
 DOES = {Access.LOAD: "reads", Access.STORE: "writes", Access.ATOMIC: "atomically updates"}
+UNDEFINED_VALUE = "undefined_value"
+"""The warning that takes the place of `uninitialized` without `initcheck`."""
 _CALL = {Access.LOAD: "tl.load", Access.STORE: "tl.store", Access.ATOMIC: "the atomic operation"}
 _OPERATION = {Access.LOAD: "tt.load", Access.STORE: "tt.store", Access.ATOMIC: "tt.atomic_rmw"}
 _MASKED = {
@@ -202,7 +204,7 @@ def misaligned(
     return finding_at("misaligned_access", location, message, access, name, index)
 
 
-def uninitialized(slot: Slot, address: int, location: KernelLocation) -> Finding:
+def uninitialized(kind: str, slot: Slot, address: int, location: KernelLocation) -> Finding:
     """Return the finding of a load from uninitialized memory."""
     leaf = slot.leaf
     index = index_of((address - slot.first) // stored(leaf.dtype).itemsize, leaf)
@@ -210,7 +212,7 @@ def uninitialized(slot: Slot, address: int, location: KernelLocation) -> Finding
         f"program {location.program} reads {subscript(leaf.name, index)} before it is written. "
         f"Give {leaf.name} an `init`, or store to that element first."
     )
-    return finding_at("uninitialized", location, message, Access.LOAD, leaf.name, index)
+    return finding_at(kind, location, message, Access.LOAD, leaf.name, index)
 
 
 def race(

@@ -72,6 +72,8 @@ class KernelRun:
     """The first lane without a value of each operation that had one, by `RunForm.undefined`."""
     rounds: int = 0
     """The rounds of all its loops."""
+    unwritten_reader: int | None = None
+    """The first program, among many at once, that read an output before it was written."""
 
 
 Run = Callable[[RunOptions], KernelRun]

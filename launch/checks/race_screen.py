@@ -30,6 +30,8 @@ class RaceScreen:
         self._updates: dict[int, str | None] = {}
         """The kinds of this batch's atomic operations, `None` if their order matters."""
         self._owners = Owners(0, np.zeros(0, np.int64))
+        self.unwritten_reader: int | None = None
+        """The number of the first program that read unwritten memory."""
 
     def begin(self, numbers: Array) -> Array | None:
         """Begin a batch of programs; return the owner number of each."""
@@ -82,6 +84,14 @@ class RaceScreen:
         self._table(self._writers, allocation).put_all(cells(), known, self._owners)
         self._check(self._writers, allocation, cells(), known)
 
+    def note_unwritten(self, missing: Array, owner: Array | None) -> None:
+        """Note that an access reads unwritten memory at the lanes of the mask `missing`."""
+        if self.unwritten_reader is None:
+            owners = self._owners.of_programs[:1]
+            if owner is not None:
+                owners = np.broadcast_to(owner, missing.shape)[missing]
+            (self.unwritten_reader,) = self._owners.numbers([int(owners[0])])
+
     def _check_order(self, allocation: int, kind: str | None) -> None:
         if self._owners.of_programs.size > 1:
             if allocation in self._updates and (kind is None or kind != self._updates[allocation]):
@@ -119,6 +129,8 @@ class OrderScreen:
     written_elements: WrittenElements
     written_bytes: WrittenBytes | None
     meetings: RaceScreen | OrderDependence
+    notes_unwritten: bool = False
+    """True if a `RaceScreen` only notes who reads unwritten memory, which else is suspect."""
 
     def begin(self, numbers: Array) -> Array | None:
         """Begin a batch of programs; return the owner number of each, if needed."""
@@ -132,7 +144,7 @@ class OrderScreen:
 
     def load(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
         """Screen a load. Raises `PossibleRace`."""
-        self._check_written(allocation, cells, size)
+        self._check_written(allocation, cells, size, owner)
         if self.meetings.wants_reads(allocation):
             self.meetings.read(allocation, cells, size, owner)
 
@@ -157,7 +169,7 @@ class OrderScreen:
     ) -> None:
         """Screen an atomic operation before it is performed. Raises `PossibleRace`."""
         self.inputs.keep(allocation)
-        self._check_written(allocation, cells, size)
+        self._check_written(allocation, cells, size, owner)
         if self.written_bytes is not None:
             self.written_bytes.write(allocation, cells(), size)
         meetings = self.meetings
@@ -166,9 +178,12 @@ class OrderScreen:
         else:
             meetings.update(allocation, cells, size, owner, kind=kind)
 
-    def _check_written(self, allocation: int, cells: Cells, size: int) -> None:
-        if (
-            self.written_bytes is not None
-            and self.written_bytes.unwritten(allocation, cells(), size) is not None
-        ):
+    def _check_written(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
+        if self.written_bytes is None:
+            return
+        missing = self.written_bytes.unwritten(allocation, cells(), size)
+        if missing is None:
+            return
+        if not self.notes_unwritten or not isinstance(self.meetings, RaceScreen):
             raise PossibleRace
+        self.meetings.note_unwritten(missing, owner)

@@ -3,8 +3,9 @@
 Accesses arrive one program after another, but a GPU runs programs in any order and concurrently.
 Two programs that access one element, at least one of them to change it, race unless both accesses
 are atomic or atomic operations order them: an acquire at an address comes after everything that
-other programs did before they released there. Writing the current value again is not a race. An
-atomic operation of the scope `cta` is atomic within its program only, and orders no two programs.
+other programs did before they released there. Writing the current value again is not a race, but
+the first write to memory without initial contents is, whatever it holds. An atomic operation of the
+scope `cta` is atomic within its program only, and orders no two programs.
 """
 
 import math
@@ -128,12 +129,13 @@ class _Cells:
     A cell is an element, or a byte once an access is smaller than an element.
     """
 
-    def __init__(self, allocation: Allocation) -> None:
+    def __init__(self, allocation: Allocation, filled: Array) -> None:
         self.memory = allocation.memory
         self.bytes = allocation.memory.itemsize
         count = allocation.memory.size
         self.steps = np.full((_SLOTS, count), _NOBODY, np.int32)
         self.changed = np.zeros(count, np.bool_)
+        self._filled = filled
 
     def touched(self, lanes: Lanes) -> Array:
         """Return the cells of an access, one row per lane."""
@@ -141,9 +143,15 @@ class _Cells:
         if size % self.bytes:
             self.steps = np.repeat(self.steps, self.bytes, axis=1)
             self.changed = np.repeat(self.changed, self.bytes)
+            self._filled = np.repeat(self._filled, self.bytes)
             self.bytes = 1
         cells: Array = (offsets // self.bytes)[:, None] + np.arange(size // self.bytes)
         return cells
+
+    def are_empty(self, touched: Array) -> Array:
+        """Return a mask of the `touched` cells that nothing has written or filled."""
+        empty: Array = ~self._filled[touched] & (self.steps[_FIRST_WRITE][touched] == _NOBODY)
+        return empty
 
 
 def changing(memory: Array, lanes: Lanes) -> Array:
@@ -160,8 +168,12 @@ def changing(memory: Array, lanes: Lanes) -> Array:
 class Races:
     """Checks all accesses of one launch for races."""
 
-    def __init__(self, allocations: Sequence[Allocation], grid: Sequence[int]) -> None:
+    def __init__(
+        self, allocations: Sequence[Allocation], filled: Sequence[Array], grid: Sequence[int]
+    ) -> None:
+        """Set, for each allocation, the mask of elements with initial contents."""
         self._allocations = allocations
+        self._filled = filled
         self._grid = grid
         self._cells: dict[int, _Cells] = {}
         self.order = AccessOrder(math.prod(grid))
@@ -170,7 +182,7 @@ class Races:
         """Record an access in bounds; return its conflict with an earlier access, if any."""
         index, touch = lanes.slot.leaf.allocation, lanes.touch
         if index not in self._cells:
-            self._cells[index] = _Cells(self._allocations[index])
+            self._cells[index] = _Cells(self._allocations[index], self._filled[index])
         step = self.order.step(self._number(location), location, atomic=_atomic(touch))
         if touch.semantics is not None and not touch.within_program:
             self.order.synchronise(lanes.addresses, touch.semantics)
@@ -195,7 +207,8 @@ class Races:
         return conflict
 
     def _write(self, cells: _Cells, lanes: Lanes, step: AccessStep) -> Conflict | None:
-        touched, differs = cells.touched(lanes), changing(cells.memory, lanes)[:, None]
+        touched = cells.touched(lanes)
+        differs = changing(cells.memory, lanes)[:, None] | cells.are_empty(touched)
         conflict = self._met(cells, range(_SLOTS), lanes, touched, differs, step)
         _remember(cells.steps, touched, _FIRST_WRITE, step)
         cells.changed[touched] |= differs

@@ -32,7 +32,7 @@ from compiler.ttir_to_numpy.batched_codegen import RunForm
 from launch.buffers.element_types import Array
 from launch.checks.addresses import AddressSpace
 from launch.checks.checked_memory import AccessChecker, TooManyAccesses
-from launch.checks.finding import KernelLocation, Stopped
+from launch.checks.finding import UNDEFINED_VALUE, KernelLocation, Stopped
 from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.checks.order_dependence import OrderDependence
 from launch.checks.own_order import OwnOrder
@@ -88,12 +88,15 @@ def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptio
     if "racecheck" not in how.checks or how.trace is not None or form.prints or how.backwards:
         return ran
     checks_own, reorders = form.repeats and not ran.is_exact, may_differ(form, ran)
-    if ran.stopped is not None or not (checks_own or reorders):
+    reader = ran.unwritten_reader
+    if ran.stopped is not None or not (checks_own or reorders or reader is not None):
         return ran
     left = [allocation.memory.copy() for allocation in ran.allocations]
     findings = ran.access_checker.findings
     if checks_own:
         findings += races_within_programs(form, order, memory, how)
+    if reader is not None:
+        findings += reads_of_unwritten(form, order, memory, how, reader)
     if reorders and not any(finding.scope == "between_programs" for finding in findings):
         known = {
             (finding.kind, finding.scope, finding.line, finding.argument) for finding in findings
@@ -123,12 +126,31 @@ def races_within_programs(
     """Return the races within some programs, each of which runs alone."""
     total = math.prod(order.grid)
     some = range(total) if total <= _MAX_ALONE else (0, total // 2, total - 1)
-    numbers = np.array(some, np.int64)
+    alone = _findings_alone(form, order, memory, how, some)
+    return [finding for finding in alone if finding.scope == "within_program"]
+
+
+def reads_of_unwritten(
+    form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions, program: int
+) -> list[Finding]:
+    """Return the reads of unwritten outputs by a program that no other program wrote for."""
+    alone = _findings_alone(form, order, memory, how, [program])
+    return [finding for finding in alone if finding.kind == UNDEFINED_VALUE]
+
+
+def _findings_alone(
+    form: RunForm,
+    order: RunOrder,
+    memory: LaunchMemory,
+    how: RunOptions,
+    programs: Sequence[int],
+) -> list[Finding]:
+    """Return what is found in the first accesses of a few `programs`, run one by one."""
     how = replace(how, until=None, max_accesses=_MAX_ACCESSES_ALONE)
-    launch = GridLaunch(form, order, memory, how, 0, numbers)
+    launch = GridLaunch(form, order, memory, how, 0, np.array(programs, np.int64))
     with suppress(TooManyAccesses):
         launch.run()
-    return [finding for finding in launch.findings if finding.scope == "within_program"]
+    return launch.findings
 
 
 def races_in_other_orders(
@@ -153,6 +175,8 @@ def races_in_other_orders(
         with suppress(TooManyAccesses):
             ran = GridLaunch(form, order, memory, how, 0, numbers, in_turns=form.waits).run()
             findings = [*([ran.stopped] if ran.stopped else []), *ran.access_checker.findings]
+            # another order need not write first what the first order reads
+            findings = [each for each in findings if each.kind != UNDEFINED_VALUE]
             if words == "in this order":
                 words = f"in the order {', '.join(map(str, numbers[:_NAMED].tolist()))}, ..."
             if any(
@@ -197,7 +221,7 @@ def _run_in_order(
         limited = replace(how, max_accesses=_MAX_SAMPLED_ACCESSES, until=None)
         with suppress(TooManyAccesses):
             ran = GridLaunch(form, order, memory, limited, 0, sample).run()
-            if ran.stopped is not None or ran.access_checker.findings:
+            if ran.stopped is not None or _faults(ran):
                 return _ended(ran, f"{sample.size} programs that were suspected, of {total:,}")
         raise _not_examined(late.examined, sample.size, total) from None
 
@@ -211,9 +235,21 @@ def _sample_of(suspected: SuspectedAt, total: int) -> Array:
 
 def _ended(ran: KernelRun, examined: str) -> KernelRun:
     """Return a run that ends with its last finding, whose message reports what was examined."""
-    stopped = ran.stopped or ran.access_checker.findings.pop()
+    stopped = ran.stopped
+    if stopped is None:
+        stopped = _faults(ran)[-1]
+        ran.access_checker.findings.remove(stopped)
     message = f"{stopped.message} (There was time to look for races among {examined}.)"
     return replace(ran, stopped=replace(stopped, message=message))
+
+
+def _faults(ran: KernelRun) -> list[Finding]:
+    """Return the findings that decide a verdict."""
+    return [
+        finding
+        for finding in ran.access_checker.findings
+        if finding.kind not in {"warning", UNDEFINED_VALUE}
+    ]
 
 
 def _that_counts(finding: Finding, failed_loads: Sequence[Finding]) -> list[Finding]:
@@ -285,10 +321,18 @@ class GridLaunch:
         self._space = AddressSpace(self._allocations)
         is_filled = memory.filled()
         self._written_elements = WrittenElements(self._allocations, is_filled)
-        has_bytes = "initcheck" in how.checks
+        watches_races, self._is_filled = "racecheck" in how.checks, is_filled
+        self._notes_unwritten = watches_races and "initcheck" not in how.checks
+        if self._notes_unwritten:  # of outputs only: what is between rows of an input is padding
+            is_filled = [
+                mask if allocation.output and not mask.any() else np.ones_like(mask)
+                for allocation, mask in zip(self._allocations, is_filled, strict=True)
+            ]
+        has_bytes = watches_races or "initcheck" in how.checks
         self._written_bytes = WrittenBytes(self._allocations, is_filled) if has_bytes else None
-        watches_races = "racecheck" in how.checks
         self._own_order = OwnOrder(form.pipelined) if watches_races and form.repeats else None
+        meetings = RaceScreen if watches_races else OrderDependence
+        self._screen: RaceScreen | OrderDependence = meetings(self._allocations)
         self._access_checker = self._new_access_checker()
         self._memory = self._new_memory()
         self._arguments = arguments_of(
@@ -342,6 +386,7 @@ class GridLaunch:
             self._exact_from == 0,
             self._undefined.first,
             self._programs.rounds,
+            self._screen.unwritten_reader if isinstance(self._screen, RaceScreen) else None,
         )
 
     def _run_batches(self) -> int | None:
@@ -380,10 +425,10 @@ class GridLaunch:
             )
 
     def _out_of_time(self, examined: int) -> KernelRun:
-        """Return the run so far if it has findings. Raises `OutOfTime` otherwise."""
-        if not self._access_checker.findings:
-            raise OutOfTime(examined)
+        """Return the run so far if it has faults. Raises `OutOfTime` otherwise."""
         ran = KernelRun(self._allocations, self._written_elements, self._access_checker, None)
+        if not _faults(ran):
+            raise OutOfTime(examined)
         return _ended(ran, f"the first {examined:,} of {math.prod(self._order.grid):,} programs")
 
     def _batches(self) -> Iterator[tuple[int, Array]]:
@@ -401,6 +446,9 @@ class GridLaunch:
 
     def _new_access_checker(self) -> AccessChecker:
         watches_races = "racecheck" in self._how.checks
+        races = (
+            Races(self._allocations, self._is_filled, self._order.grid) if watches_races else None
+        )
         return AccessChecker(
             self._space,
             self._allocations,
@@ -408,7 +456,8 @@ class GridLaunch:
             written_elements=self._written_elements,
             trace=self._how.trace,
             written_bytes=self._written_bytes,
-            races=Races(self._allocations, self._order.grid) if watches_races else None,
+            unwritten_kind=UNDEFINED_VALUE if self._notes_unwritten else "uninitialized",
+            races=races,
             max_accesses=self._how.max_accesses,
             is_cuda=self._order.target.backend == "cuda",
             own_order=self._own_order,
@@ -418,12 +467,12 @@ class GridLaunch:
         )
 
     def _new_memory(self) -> ProgramMemory:
-        suspects_races = "racecheck" in self._how.checks
         suspicion = OrderScreen(
             self._access_checker.inputs,
             self._written_elements,
             self._written_bytes,
-            (RaceScreen if suspects_races else OrderDependence)(self._allocations),
+            self._screen,
+            self._notes_unwritten,
         )
         locator = Locator(self._space, self._allocations)
         return ProgramMemory(self._programs, locator, self._access_checker, suspicion)

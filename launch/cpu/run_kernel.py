@@ -157,7 +157,7 @@ def _finding(
     if where is not None and file is not None:
         location = KernelLocation(file, where.line, lane.program, where.column)
     if source.kind == "load":
-        kind = "uninitialized" if "initcheck" in order.checks else "undefined_value"
+        kind = "uninitialized" if "initcheck" in order.checks else finding.UNDEFINED_VALUE
         return finding.undefined_value(kind, f"{_load_words(source, lane)} {told}.", location, True)
     words = {
         "gather": "an index of tl.gather is outside of the tensor, so that a GPU gives any element",

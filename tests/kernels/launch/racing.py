@@ -130,3 +130,15 @@ def publishes_without_asking(flag_ptr, data_ptr, out_ptr):
 def counts_within_its_program(count_ptr, STEP: tl.constexpr, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * STEP + tl.arange(0, BLOCK)
     tl.atomic_add(count_ptr + offsets, 1, scope="cta")
+
+
+@triton.jit
+def adds_without_atomics(out_ptr):
+    old = tl.load(out_ptr)
+    tl.store(out_ptr, old + 1.0)
+
+
+@triton.jit
+def adds_in_place(out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.load(out_ptr + offsets) + 1.0)

@@ -79,7 +79,7 @@ def _finding(group: Sequence[ReportedAccess], seen: Map) -> Finding:
         case "misaligned_access":
             return finding.misaligned(access, slot, first.address, first.size_bytes, place)
         case "uninitialized":
-            return finding.uninitialized(slot, first.address, place)
+            return finding.uninitialized("uninitialized", slot, first.address, place)
     address = max(first.address, slot.end) if first.address >= slot.first else first.address
     return finding.out_of_bounds(access, slot, address, lanes, place)
 

@@ -46,6 +46,32 @@ async def test_two_programs_write_different_values_to_one_element(device):
     assert ran.result["finished"] is True
 
 
+async def test_programs_that_add_to_an_element_that_nothing_filled(device):
+    """NaN plus one is the same NaN, so the value does not show the write."""
+    ran = await run(device, "adds_without_atomics", {"out_ptr": out(1)}, grid=(16,))
+    assert [found["kind"] for found in ran.findings] == ["undefined_value", "race"]
+    unwritten, race = ran.findings
+    assert (unwritten["line"], unwritten["program"]) == (
+        line_of("old = tl.load(out_ptr)"),
+        [0, 0, 0],
+    )
+    assert "reads out_ptr[0] before it is written" in unwritten["message"]
+    assert (race["line"], race["program"]) == (line_of("old = tl.load(out_ptr)"), [1, 0, 0])
+
+
+@pytest.mark.parametrize("grid", [1, 16])
+async def test_programs_that_read_elements_of_their_own_before_they_are_written(device, grid):
+    arguments = {"out_ptr": out(64)}
+    ran = await run(device, "adds_in_place", arguments, grid=(grid,), BLOCK=4)
+    (found,) = ran.findings
+    assert (found["kind"], found["index"]) == ("undefined_value", [0])
+    assert ran.result["finished"] is True
+    checked = await run(device, "adds_in_place", arguments, check="initcheck", BLOCK=4)
+    assert [found["kind"] for found in checked.findings] == ["uninitialized"]
+    filled = await run(device, "adds_in_place", {"out_ptr": zeros(64, dtype="fp32")}, BLOCK=4)
+    assert filled.findings == []
+
+
 async def test_blocks_that_overlap_by_one_element(device):
     arguments = {"x_ptr": NUMBERS, "out_ptr": out(16, dtype="i32")}
     ran = await run(device, "overlaps", arguments, STEP=3, BLOCK=4)
