@@ -307,6 +307,8 @@ export class ExplorerPage {
     this.launches.set(JSON.stringify(was), { launch, contract });
     const own = now && this.launches.get(JSON.stringify(now));
     [this.state.launch, this.state.contract] = [own?.launch ?? null, own?.contract ?? null];
+    this.panes.changed("Kernel");
+    showNotes(this.editor.view, []);
   }
 
   /** Scroll the editor to a kernel; the cursor stays. */

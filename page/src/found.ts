@@ -2,8 +2,8 @@
 
 import { element } from "./dom";
 
-/** The part that was changed: the source, the forms of the request, those of the launch, or the contract. */
-export type Change = "Source" | "Forms" | "Launch" | "Contract";
+/** The part that was changed: the source, the forms of the request, those of the launch, the contract, or the kernel that is chosen. */
+export type Change = "Source" | "Forms" | "Launch" | "Contract" | "Kernel";
 
 export class Found {
   readonly element: HTMLElement;
@@ -17,12 +17,15 @@ export class Found {
   /** From now on, what is found is of the present text and forms. */
   begin(): void {
     this.isBegun = true;
+    this.element.hidden = false;
     this.tell("");
   }
 
-  /** Dim what was found, and say why: it is of what stood there before. */
+  /** Dim what was found, and say why: it is of what stood there before. Hide what is of another kernel. */
   outdate(what: Change): void {
-    if (this.isBegun) this.tell(`${what} changed.`);
+    if (!this.isBegun) return;
+    if (what === "Kernel") this.element.hidden = true;
+    else this.tell(`${what} changed.`);
   }
 
   private tell(why: string): void {

@@ -8,7 +8,7 @@ import { clearErrors, showErrors } from "./field_errors";
 import { KernelChips } from "./kernel_chips";
 import type { RequestText } from "./page_state";
 import { chosenOf, constexprsOf, entriesOf, following, hasSameHead, KernelValues, optionsOf, SHORT, shortOf } from "./kernel_values";
-import { backendOf, choicesOf, pythonText } from "./request";
+import { backendOf, choicesOf, firstText, pythonText } from "./request";
 import { PRODUCTS } from "./targets";
 import type { Change } from "./trials";
 import type { FieldError, Inspection, Kernel, OptionSpec, Toolchain } from "./wire";
@@ -115,7 +115,7 @@ export class RequestForm {
     if (this.formKey() !== before) {
       this.draw();
       this.onChange(false);
-    }
+    } else this.sum(); // its warnings, and the lines of kernels and launches
   }
 
   /** Ask for another target. */
@@ -284,9 +284,19 @@ export class RequestForm {
 
   private group(title: string, part: "signature" | "constexprs", what: string, list?: string): HTMLElement {
     const fields = Object.keys(this.request[part]).map((name) => {
-      const proposal = this.kernel?.parameters.find((parameter) => parameter.name === name)?.proposal;
+      const { kernel } = this;
+      const parameter = kernel?.parameters.find((each) => each.name === name);
+      const proposal = parameter?.proposal;
+      const guess = parameter ? firstText(parameter, kernel!) : "";
       const title = proposal ? `Line ${proposal.line}: ${name} ${proposal.reason}` : "";
-      const input = element("input", { id: `${what}-${name}`, title, value: this.request[part][name], spellcheck: false, autocomplete: "off", list });
+      const input = element("input", { id: `${what}-${name}`, title, value: this.request[part][name], placeholder: guess, spellcheck: false, autocomplete: "off", list });
+      input.addEventListener("change", () => {
+        if (input.value.trim() || !guess) return;
+        input.value = guess;
+        input.dispatchEvent(new Event("input"));
+        this.typed.delete(name);
+        this.sum();
+      });
       return this.labelled(name, `/${part}/${name}`, input, (value) => {
         this.typed.add(name);
         this.request[part][name] = value; // read the request late: updates from the source replace it

@@ -133,6 +133,7 @@ class RunPane implements Content {
     clearErrors(this.element);
     this.found.begin();
     this.context.beginRun();
+    this.status.scrollIntoView({ block: "nearest" });
     try {
       const text = structuredClone(this.context.launch());
       const compilation = this.context.body();

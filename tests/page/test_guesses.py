@@ -38,6 +38,20 @@ def test_a_guess_is_named_above_all_results_and_before_its_numbers(visit: Visit)
     expect(badge).to_have_count(0)
 
 
+def test_the_guess_returns_to_a_field_that_is_left_empty(visit: Visit) -> None:
+    page = visit()
+    write(page, KERNEL)
+    block = page.get_by_label("BLOCK", exact=True)
+    expect(block).to_have_value("64")
+    block.fill("128")
+    block.fill("")
+    block.press("Tab")
+
+    expect(block).to_have_value("64")
+    expect(page.locator(".assumes summary")).to_contain_text("BLOCK=64 (an example)")
+    compiled(page)
+
+
 def test_each_assumption_has_a_switch_that_compiles_another(visit: Visit) -> None:
     page = visit()
     write(page, KERNEL)

@@ -92,6 +92,35 @@ def test_a_file_that_was_done_without_is_named_and_added(visit: Visit) -> None:
     assert violations(page) == []
 
 
+LAUNCHING = """
+import torch
+import triton
+from pkg.config import SIZE
+
+
+@triton.jit
+def fill(x_ptr):
+    pass
+
+
+fill[(1,)](torch.empty(SIZE))
+"""
+
+
+def test_warnings_follow_an_added_file(visit: Visit) -> None:
+    page = visit()
+    write(page, LAUNCHING)
+    warned = page.get_by_label("Warnings about the kernel")
+    expect(warned).to_contain_text("ModuleNotFoundError")
+    page.get_by_role("button", name="Add file").click()
+    page.get_by_label("Path").fill("pkg/config.py")
+    page.get_by_label("Path").press("Enter")
+    page.locator(".file .cm-content").focus()
+    page.keyboard.insert_text("SIZE = 1 / 0\n")
+
+    expect(warned).to_contain_text("ZeroDivisionError")
+
+
 def test_types_follow_an_added_file(visit: Visit) -> None:
     page = visit()
     read = "tl.load(read(ids_ptr) + x_ptr)"

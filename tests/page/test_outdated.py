@@ -98,6 +98,17 @@ def test_a_run_is_of_the_launch_before(visit: Visit) -> None:
     expect(notes(page)).to_have_text(["passed before the last change"])
 
 
+def test_a_run_of_another_kernel_is_not_shown(visit: Visit) -> None:
+    page = visit()
+    run_pane = fill_in(page, 1000)
+    start(run_pane, "passed")
+    write(page, FILL)
+    compiled(page)
+
+    expect(run_pane.get_by_role("status")).to_be_hidden()
+    expect(notes(page)).to_have_count(0)
+
+
 def test_a_run_that_ends_after_a_change_is_of_the_text_before(visit: Visit) -> None:
     page = visit()
     run_pane = fill_in(page, 1000)

@@ -58,6 +58,14 @@ def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 """Right, as long as the program instances run one after another."""
 
 
+def test_the_verdict_is_in_sight_after_a_run_from_further_down(visit: Visit) -> None:
+    run = add_pane(visit(), "Run")
+    run.locator(".body").evaluate("each => { each.scrollTop = each.scrollHeight }")
+    run.get_by_role("button", name="Run", exact=True).click()
+
+    expect(run.get_by_role("status")).to_be_in_viewport()
+
+
 def test_a_race_between_program_instances_is_the_verdict_with_both_lines(visit: Visit) -> None:
     page = visit()
     write(page, RACING)
