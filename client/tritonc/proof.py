@@ -131,7 +131,7 @@ class ProofAnswer:
             if len(pair) == 2 and None not in pair
         ]
         cost = f"; {', '.join(increases)} on {self.fix.get('target')}" if costs else ""
-        return f"\n{'':19}proved with: {' '.join(changed)}{cost}"
+        return f"\n{'':19}proved with: {'; '.join(changed)}{cost}"
 
 
 @dataclass(frozen=True, slots=True)

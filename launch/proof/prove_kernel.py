@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 
@@ -37,7 +37,7 @@ from launch.proof.proof_messages import (
     ProveOrder,
     WitnessReport,
 )
-from launch.proof.widening import widened
+from launch.proof.widening import Place, widened
 from launch.proof.witness_replay import NotReplayed
 from launch.proof.witness_run import WitnessRun
 
@@ -51,6 +51,8 @@ MAX_PROPOSALS = 6
 """Changed sources that one kernel's report has, for its first refuted answer that has any."""
 MAX_PROPOSED_BYTES = 1 << 20
 """Of them together, as JSON."""
+MAX_WIDENED = 50
+"""Operations whose results wrap that one proposal widens."""
 _STAGE = "ttir"
 _LANE = re.compile(r"lane\d+#(\d+)")
 _OWN = re.compile(r"([a-z]+)#\d+")
@@ -234,13 +236,24 @@ class _Reporter:
     def _proposals(self, access: SymbolicAccess | UnreadAccess, finding: Conclusion) -> list[str]:
         """Return the source with a change that may prove what is refuted."""
         operation = access.operation if finding.check is None else finding.check.operation
-        [place, *_] = operation.locations or (None,)
-        if place is None or file_in_kernel(place.file) != USER_FILE or not self.order.source:
+        place = _place_of(operation)
+        if place is None or not self.order.source:
             return []
         if finding.check is None:
+            _, line, column = place
             extent = self._extent(_argument_of(access) or "")
-            return _bounded(masked(self.order.source, place.line, place.column, extent))
-        return _bounded(widened(self.order.source, operation.name, place.line, place.column))
+            return _bounded(masked(self.order.source, line, column, extent))
+        places = [*dict.fromkeys([place, *self._wrapping()])][:MAX_WIDENED]
+        return _bounded(widened(self.order.source, places, self.order.constants))
+
+    def _wrapping(self) -> Iterator[Place]:
+        """Yield the place of each operation whose result wraps."""
+        for proved in self.proof.accesses:
+            wraps = proved.overflow
+            if wraps is not None and wraps.verdict == "refuted" and wraps.check is not None:
+                place = _place_of(wraps.check.operation)
+                if place is not None:
+                    yield place
 
     def _extent(self, argument: str) -> str:
         """Return the contract's words for the elements of a buffer."""
@@ -249,6 +262,14 @@ class _Reporter:
             if colon and name.strip() == argument:
                 return extent.strip()
         return ""
+
+
+def _place_of(operation: Operation) -> Place | None:
+    """Return the place of an operation in the user's source, None for one elsewhere."""
+    [at, *_] = operation.locations or (None,)
+    if at is None or file_in_kernel(at.file) != USER_FILE:
+        return None
+    return operation.name, at.line, at.column
 
 
 def _bounded(proposals: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Proposes where a source may compute in 64 bits, so that an integer does not wrap.
+"""Proposes where a source may compute in 64 bits, so that no integer wraps.
 
 Parses a user's source, as text: only in a child.
 """
@@ -6,7 +6,9 @@ Parses a user's source, as text: only in a child.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from io import StringIO
+from itertools import accumulate
 
 _OPERATORS: dict[str, type[ast.operator]] = {
     "arith.muli": ast.Mult,
@@ -14,32 +16,69 @@ _OPERATORS: dict[str, type[ast.operator]] = {
     "arith.subi": ast.Sub,
 }
 _LANGUAGE = "triton.language"
+Place = tuple[str, int, int]
+"""An operation of MLIR whose result wraps, and its line and column, from 1."""
+_Edit = tuple[int, int, str]
+"""The positions of the first character and of the one after the last, and the new text."""
 
 
-def widened(source: str, operation: str, line: int, column: int) -> Iterator[str]:
-    """Yield the source with one operand of an operation made 64 bits wide: left, then right.
+def widened(source: str, places: Sequence[Place], constants: Collection[str]) -> Iterator[str]:
+    """Yield the source with one operand of each operation made 64 bits wide: left, then right.
 
-    Where a product is an operand of a sum, its own operands come first, since it may wrap as well.
-    `operation` is that of MLIR whose result wraps; line and column are its place, from 1.
+    First at all places, and wherever their functions compute the same, since the compiler keeps
+    one of equal operations; then at the first place alone. Where a product is an operand of a sum,
+    its own operands come first, since it may wrap as well. `constants` have no width.
     """
-    operator = _OPERATORS.get(operation)
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     alias = _alias_of_language(tree)
-    if operator is None or alias is None:
+    if alias is None:
         return
-    lines = source.splitlines(keepends=True)
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, operator):
+    text = _Text(source)
+    edits = dict[ast.BinOp, list[_Edit]]()
+    for place in places:
+        for node in _alike(text, tree, place):
+            if node not in edits:
+                edits[node] = list(_edits(text, node, alias, constants))
+        if not any(edits.values()):
+            return
+    [first, *others] = filter(None, edits.values())
+    for number in range(len(first)):
+        yield text.edited([each[min(number, len(each) - 1)] for each in (first, *others)])
+    if others:
+        yield from (text.edited([edit]) for edit in first)
+
+
+def _alike(text: _Text, tree: ast.Module, place: Place) -> Iterator[ast.BinOp]:
+    """Yield the operation at a place, and then those of its function that are written alike."""
+    name, line, column = place
+    operator = _OPERATORS.get(name)
+    nodes = [
+        node
+        for statement in tree.body
+        if operator is not None and statement.lineno <= line <= (statement.end_lineno or 0)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, operator)
+    ]
+    for node in nodes:
+        if node.lineno == line and text.characters(line, node.col_offset) + 1 == column:
+            own = text.without_spaces(node)
+            yield node
+            yield from (other for other in nodes if text.without_spaces(other) == own)
+
+
+def _edits(text: _Text, node: ast.BinOp, alias: str, constants: Collection[str]) -> Iterator[_Edit]:
+    """Yield the edits that widen one operand each, but no constant or one over several lines."""
+    for operand in _operands(node):
+        is_constant = isinstance(operand, ast.Name) and operand.id in constants
+        if isinstance(operand, ast.Constant) or is_constant or operand.end_lineno != operand.lineno:
             continue
-        if (node.lineno, _characters(lines, node.lineno, node.col_offset) + 1) != (line, column):
-            continue
-        for operand in _operands(node):
-            made = _replaced(lines, operand, alias)
-            if made is not None:
-                yield made
+        first, end = text.span(operand)
+        inner = text.source[first:end]
+        is_plain = isinstance(operand, ast.Name | ast.Call | ast.Attribute | ast.Subscript)
+        yield first, end, f"{inner if is_plain else f'({inner})'}.to({alias}.int64)"
 
 
 def _operands(node: ast.BinOp) -> Iterator[ast.expr]:
@@ -58,20 +97,36 @@ def _alias_of_language(tree: ast.Module) -> str | None:
     return None
 
 
-def _characters(lines: list[str], line: int, octets: int) -> int:
-    """Return a column in characters; Python's trees count octets of UTF-8."""
-    return len(lines[line - 1].encode()[:octets].decode(errors="replace"))
+class _Text:
+    """A source with the positions of its nodes."""
 
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._lines = list(StringIO(source, newline=""))  # as Python's parser counts them
+        self._starts = [0, *accumulate(map(len, self._lines))]
 
-def _replaced(lines: list[str], node: ast.expr, alias: str) -> str | None:
-    """Return the source with an operand widened; None for a number, or one over several lines."""
-    if isinstance(node, ast.Constant) or node.end_lineno != node.lineno:
-        return None
-    first = _characters(lines, node.lineno, node.col_offset)
-    end = _characters(lines, node.lineno, node.end_col_offset or 0)
-    text = lines[node.lineno - 1]
-    inner = text[first:end]
-    is_plain = isinstance(node, ast.Name | ast.Call | ast.Attribute | ast.Subscript)
-    wide = f"{inner if is_plain else f'({inner})'}.to({alias}.int64)"
-    changed = text[:first] + wide + text[end:]
-    return "".join([*lines[: node.lineno - 1], changed, *lines[node.lineno :]])
+    def characters(self, line: int, octets: int) -> int:
+        """Return a column in characters; Python's trees count octets of UTF-8."""
+        text = self._lines[line - 1]
+        return octets if text.isascii() else len(text.encode()[:octets].decode(errors="replace"))
+
+    def span(self, node: ast.expr) -> tuple[int, int]:
+        """Return the positions of a node's first character, and of the one after its last."""
+        end_line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
+        return (
+            self._starts[node.lineno - 1] + self.characters(node.lineno, node.col_offset),
+            self._starts[end_line - 1] + self.characters(end_line, end),
+        )
+
+    def without_spaces(self, node: ast.expr) -> str:
+        """Return the text of a node without its spaces."""
+        first, end = self.span(node)
+        return "".join(self.source[first:end].split())
+
+    def edited(self, edits: Iterable[_Edit]) -> str:
+        """Return the source with edits; of those that overlap, with the first."""
+        made, at = "", 0
+        for first, end, new in sorted(edits):
+            if first >= at:
+                made, at = made + self.source[at:first] + new, end
+        return made + self.source[at:]

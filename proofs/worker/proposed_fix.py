@@ -110,23 +110,47 @@ def _registers(compilation: Compilation | None) -> int | None:
 
 
 def patch_of(before: str, after: str) -> str:
-    """Return a change of one place as a unified diff, in time that grows with the length only."""
+    """Return a change as a unified diff, in time that grows with the length only.
+
+    A change of one place, or of lines that keep their number.
+    """
     old, new = _lines(before), _lines(after)
     shorter = min(len(old), len(new))
     first = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     rest = range(shorter - first)
     same = next((at for at in rest if old[-1 - at] != new[-1 - at]), len(rest))
-    start, below = max(0, first - _CONTEXT), min(same, _CONTEXT)
-    old_end, new_end = len(old) - same, len(new) - same
-    hunk = [
-        *(f" {line}" for line in old[start:first]),
-        *(f"-{line}" for line in old[first:old_end]),
-        *(f"+{line}" for line in new[first:new_end]),
-        *(f" {line}" for line in old[old_end : old_end + below]),
-    ]
-    sizes = [f"{start + 1},{end + below - start}" for end in (old_end, new_end)]
-    head = f"--- a/{SOURCE_PATH}\n+++ b/{SOURCE_PATH}\n@@ -{sizes[0]} +{sizes[1]} @@\n"
-    return head + "".join(line if line.endswith("\n") else f"{line}{_NO_NEWLINE}" for line in hunk)
+    places = [(first, len(old) - same)]
+    if len(old) == len(new):
+        places = [(at, at + 1) for at in range(first, len(old) - same) if old[at] != new[at]]
+    grown = len(new) - len(old)
+    hunks = "".join(_hunk(old, new, grown, group) for group in _grouped(places))
+    return f"--- a/{SOURCE_PATH}\n+++ b/{SOURCE_PATH}\n{hunks}"
+
+
+def _grouped(places: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Return places with those together whose equal lines around them meet."""
+    groups: list[list[tuple[int, int]]] = []
+    for place in places:
+        if groups and place[0] - groups[-1][-1][1] <= 2 * _CONTEXT:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    return groups
+
+
+def _hunk(old: list[str], new: list[str], grown: int, places: list[tuple[int, int]]) -> str:
+    """Return the part of a patch that changes places; the last of them grows by some lines."""
+    start, end = max(0, places[0][0] - _CONTEXT), min(len(old), places[-1][1] + _CONTEXT)
+    hunk, at = [], start
+    for first, last in places:
+        hunk += [f" {line}" for line in old[at:first]]
+        hunk += [f"-{line}" for line in old[first:last]]
+        hunk += [f"+{line}" for line in new[first : last + grown]]
+        at = last
+    hunk += [f" {line}" for line in old[at:end]]
+    sizes = [f"{start + 1},{end - start + more}" for more in (0, grown)]
+    text = "".join(line if line.endswith("\n") else f"{line}{_NO_NEWLINE}" for line in hunk)
+    return f"@@ -{sizes[0]} +{sizes[1]} @@\n{text}"
 
 
 def _lines(text: str) -> list[str]:

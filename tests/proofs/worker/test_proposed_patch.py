@@ -58,6 +58,17 @@ def test_a_patch_shows_three_lines_around_the_change():
     ]
 
 
+@pytest.mark.parametrize(("second", "hunks"), [(6, 1), (8, 1), (9, 2), (19, 2)])
+def test_lines_between_two_changes_are_not_changed(tmp_path, second, hunks):
+    before = "".join(f"{line}\n" for line in NUMBERED)
+    changed = [f"new {at}" if at in {1, second} else line for at, line in enumerate(NUMBERED)]
+    after = "".join(f"{line}\n" for line in changed)
+    patch = patch_of(before, after)
+
+    assert applied(tmp_path, before, patch) == after
+    assert (patch.count("\n-"), patch.count("\n@@")) == (2, hunks)
+
+
 def cpu_s_of_patch(lines: list[str]) -> float:
     before = "first\n" + "".join(lines)
     began_s = time.thread_time()

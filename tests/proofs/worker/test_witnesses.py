@@ -121,3 +121,22 @@ def test_an_answer_without_a_replay_keeps_its_verdict(many: ProofReport) -> None
     only = replace(many, accesses=[replace(first, answers={"bounds": bare})])
     [refuted] = bounds_of(proved_accesses(only, job_of(stores(1)), KEY, TriedFix()))
     assert refuted.witness is None
+
+
+def report_of_rows(source: str) -> ProofReport:
+    contract = "sizes m\nx_ptr: m * n\no_ptr: (m + 1) * n\ngrid: m\n"
+    return report_of_source(source, "kernel", TYPES, contract, {"B": 16}, proposes=True)
+
+
+def test_one_proposal_widens_all_offsets_that_wrap() -> None:
+    source = f"""{HEAD}def kernel(x_ptr, o_ptr, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    x = tl.load(x_ptr + row * n + cols, mask=cols < n)
+    tl.store(o_ptr + row * n + cols, x, mask=cols < n)
+    tl.store(o_ptr + (row * n + n) + cols, x, mask=cols < n)
+"""
+    before = report_of_rows(source)
+    after = report_of_rows(before.accesses[0].answers["overflow"].proposals[0])
+    verdicts = [[one.answers["overflow"].verdict for one in r.accesses] for r in (before, after)]
+    assert verdicts == [["refuted"] * 3, ["proved"] * 3]
