@@ -16,6 +16,11 @@ from service.http.inner_request import ask_itself
 
 PROOFS = "/v1/proofs"
 _CHECKS = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
+_ADVICE = {
+    "bounds": "out of bounds: a mask",
+    "overflow": "overflow: .to(tl.int64)",
+    "race": "race: its own elements for each program, or an atomic",
+}
 _BITS = {
     "agrees": "agree with",
     "timeout": "reached the limit of their effort for",
@@ -52,7 +57,7 @@ async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
         return answer(head, reason, next_step=remedy(problem, {}, "prove"), **facts)
     lines = list(_lines(proof["accesses"]))
     hidden = f"… and {len(lines) - _MAX_SHOWN} more" if len(lines) > _MAX_SHOWN else ""
-    step = _step(proof["verdict"])
+    step = _step(proof["verdict"], proof["accesses"])
     shown = lines[:_MAX_SHOWN]
     shown += [hidden, _rechecked(proof["accesses"])]
     return answer(head, proof["reason"] or "", *shown, next_step=step, **facts)
@@ -115,12 +120,19 @@ def _fix(fix: Mapping[str, Any] | None) -> str:
     added = [
         item[1:].strip() for item in lines if item.startswith("+") and not item.startswith("+++")
     ]
-    return f"; proved with: {' '.join(added)}" if added else ""
+    return f"; proved with: {'; '.join(added)}" if added else ""
 
 
-def _step(verdict: str | None) -> str:
+def _step(verdict: str | None, accesses: list[Mapping[str, Any]]) -> str:
     if verdict == "refuted":
-        return "fix the refuted line (a mask, or .to(tl.int64)), and prove again"
+        refuted = {
+            check
+            for access in accesses
+            for check in _CHECKS
+            if access[check] and access[check]["verdict"] == "refuted"
+        }
+        advice = ", ".join(text for check, text in _ADVICE.items() if check in refuted)
+        return f"fix the refuted lines ({advice}), and prove again"
     if verdict == "proved":
         return "launch with a reference to check values, too"
     return "add more to the contract, such as `values idx_ptr: 0 .. n`, and prove again"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adapters.mcp.prove_tool import _draft, _rechecked
+from adapters.mcp.prove_tool import _draft, _rechecked, _step
 
 
 def accesses(*seen: tuple[int, str]) -> list[dict[str, Any]]:
@@ -39,3 +39,13 @@ def test_a_draft_names_the_resource_that_describes_its_statements() -> None:
     draft = _draft("# docs/reference/proofs.md describes the statements.\nx_ptr: n\n")
 
     assert "# tritond://docs/proofs describes the statements.\nx_ptr: n" in draft.text
+
+
+def test_the_advice_is_for_the_checks_that_are_refuted() -> None:
+    [race, wraps] = [
+        [dict.fromkeys(("bounds", "overflow", "race")) | {check: {"verdict": "refuted"}}]
+        for check in ("race", "overflow")
+    ]
+    assert "mask" not in _step("refuted", race)
+    assert "an atomic" in _step("refuted", race)
+    assert "(overflow: .to(tl.int64))" in _step("refuted", wraps)
