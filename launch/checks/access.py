@@ -24,11 +24,15 @@ class Access(StrEnum):
 
 
 class AccessForm(Enum):
-    """The bounds that a kernel gives an access: none, a mask, or a descriptor."""
+    """The bounds that a kernel gives an access: none, a mask, or a descriptor.
+
+    `COMPARED` is a compare-and-swap, which takes no mask.
+    """
 
     UNMASKED = "unmasked"
     MASKED = "masked"
     DESCRIPTOR = "descriptor"
+    COMPARED = "compared"
 
 
 @dataclass(frozen=True)

@@ -105,10 +105,15 @@ def out_of_bounds(
             "The tensor descriptor is larger than the tensor: give it the shape and strides of "
             f"{leaf.name}."
         )
+    elif form is AccessForm.COMPARED:
+        advice = (
+            f"{'tt' if is_ir else 'tl'}.atomic_cas takes no mask: put it under an `if` that keeps "
+            f"its offsets inside {leaf.name}."
+        )
     else:
         mask = mask or AccessMask(form is AccessForm.MASKED)
         advice = (_to_mask_ir if is_ir else _to_mask)(access, mask, leaf.name)
-    if element < start and form is not AccessForm.DESCRIPTOR:
+    if element < start and form in {AccessForm.UNMASKED, AccessForm.MASKED}:
         advice = f"Offsets must not be negative: mask those lanes, or start later in {leaf.name}."
     elif element == end and lanes == 1 and mask is not None and mask.is_inclusive and not is_ir:
         advice = (

@@ -153,7 +153,7 @@ class ProgramMemory:
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype)
         for lanes, cells in self._updated(
-            pointer, None, wide, semantics, None,
+            pointer, None, wide, semantics, AccessForm.COMPARED,
             kind=None, is_returned=True, within_program=within_program,
         ):  # fmt: skip
             wanted, replacement = (

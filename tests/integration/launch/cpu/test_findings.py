@@ -210,6 +210,8 @@ async def test_a_compare_and_swap_beyond_the_end(device):
     arguments = {"flag_ptr": Buffer((3,), "i32", {"kind": "zeros"}, output=True)}
     finding = await found(device, "swaps_beyond", arguments)
     assert (finding["argument"], finding["index"]) == ("flag_ptr", [3])
+    advice = "tl.atomic_cas takes no mask: put it under an `if` that keeps its offsets inside "
+    assert finding["message"].endswith(f"{advice}flag_ptr.")
 
 
 async def test_a_row_too_many_is_named_in_the_argument_s_own_shape(device):
