@@ -2,7 +2,7 @@
 
 import json
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -120,7 +120,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     else:
         reported = replace(launch, problem=in_flags(launch.problem, args))
         _report(args, reported, trace, terminal)
-        terminal.say("\n".join(remarks))
+        terminal.say("\n".join([*remarks, *_traceable(args, launch)]))
     terminal.say(flag_line(launch.problem, args, is_reported=not (args.json or launch.cases)))
     return WRONG_REQUEST if is_wrong_request(launch.problem) else launch.good
 
@@ -158,6 +158,21 @@ def _report(
     wanted = [output for output, how in args.returns if how == "values"]
     terminal.text(values(launch, wanted))
     terminal.text(launch.render(name, args.reference or POSTED_REFERENCE))
+
+
+def _traceable(args: Namespace, launch: Launch) -> Iterator[str]:
+    """Yield how to see which line stored a wrong element, if a trace would show it."""
+    if args.trace or launch.cases or not (launch.device or {}).get("interpreter"):
+        return
+    for name, output in launch.outputs.items():
+        comparison = output.comparison or {}
+        first = comparison.get("first_mismatch")
+        if first and comparison.get("mismatched") != comparison.get("unwritten"):
+            yield (
+                f"--trace PROGRAM lists the lines that store to {name}{first['index']}: "
+                "name the program that computes it, such as 2 or 0,1"
+            )
+            return
 
 
 def _returned(word: str) -> tuple[str, str]:

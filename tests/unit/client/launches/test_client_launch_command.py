@@ -166,6 +166,18 @@ def test_a_launch_not_finished_in_time_exits_4_and_is_found_by_its_id(
     assert [r.method for r in tritond.requests] == ["POST", "GET", "DELETE"]
 
 
+def test_a_wrong_element_names_the_flag_that_shows_its_line(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(launch(verdict="mismatch", outputs={"z": output(mismatched=1)}))
+    tritond.will_answer(launch(outputs={"z": output()}))
+
+    assert run(tritond, "launch", kernel, *ON_THE_CPU) == 1
+    assert "--trace PROGRAM lists the lines that store to z[3]: " in capsys.readouterr().err
+    assert run(tritond, "launch", kernel, *ON_THE_CPU) == 0
+    assert "--trace" not in capsys.readouterr().err
+
+
 def test_json_is_the_whole_answer_and_nothing_else(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):
