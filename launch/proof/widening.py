@@ -64,9 +64,15 @@ def _alike(text: _Text, tree: ast.Module, place: Place) -> Iterator[ast.BinOp]:
     ]
     for node in nodes:
         if node.lineno == line and text.characters(line, node.col_offset) + 1 == column:
-            own = text.without_spaces(node)
+            own = _written(text, node)
             yield node
-            yield from (other for other in nodes if text.without_spaces(other) == own)
+            yield from (other for other in nodes if _written(text, other) == own)
+
+
+def _written(text: _Text, node: ast.BinOp) -> list[str]:
+    """Return the operands as they are written, sorted where their order does not matter."""
+    operands = [text.without_spaces(operand) for operand in (node.left, node.right)]
+    return operands if isinstance(node.op, ast.Sub) else sorted(operands)
 
 
 def _edits(text: _Text, node: ast.BinOp, alias: str, constants: Collection[str]) -> Iterator[_Edit]:

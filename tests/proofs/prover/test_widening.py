@@ -56,6 +56,13 @@ def test_equal_operations_of_the_kernel_are_widened_together_and_then_one_alone(
     assert one == TWICE.replace("row * stride + 1", "row.to(tl.int64) * stride + 1")
 
 
+def test_a_product_equals_one_whose_operands_are_exchanged() -> None:
+    source = TWICE.replace("y_ptr+row*stride", "y_ptr + stride * row")
+    column = source.splitlines()[7].index("row * stride") + 1
+    both, *_ = widened(source, [("arith.muli", 8, column)], ())
+    assert "tl.load(y_ptr + stride.to(tl.int64) * row)" in both
+
+
 def test_all_places_are_widened_together_but_no_constants() -> None:
     source = SOURCE.replace("0.0)", "tl.load(x_ptr + BLOCK * row))")
     line = source.splitlines()[7]
