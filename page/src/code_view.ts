@@ -125,17 +125,26 @@ const scrollsWithin = EditorView.scrollHandler.of((view, range, { y }) => {
   return true;
 });
 
+/** The event of a jump to a line that somebody asked for. */
+export const JUMP = "select.jump";
+
 /** Links the lines of one view with a selection, and reports cursor moves to it. */
 export class LinkedLines {
   private table: LineTable | null = null;
   private view: EditorView | null = null;
   /** The line under the pointer, 0 for none. */
   private pointed = 0;
+  /** True until it shows lines. */
+  private isNew = true;
   private readonly stops: (() => void)[];
 
-  constructor(private readonly selection: Selection) {
+  /** In a view that `isEdited`, only a jump, a double click or Ctrl+F10 scrolls the others: a click begins an edit. */
+  constructor(
+    private readonly selection: Selection,
+    private readonly isEdited = false,
+  ) {
     this.stops = [
-      selection.listen((places, origin) => this.mark(places, origin !== this)),
+      selection.listen((places, origin, scrolls) => this.mark(places, scrolls && origin !== this)),
       selection.listenToHover((places) => this.hover(places)),
     ];
   }
@@ -144,10 +153,9 @@ export class LinkedLines {
   private readonly tells: Extension = EditorView.updateListener.of((update) => {
     const isMoved = update.selectionSet && update.transactions.some((each) => each.isUserEvent("select"));
     if (!isMoved || !this.table) return;
-    const line = update.state.doc.lineAt(update.state.selection.main.head).number;
-    const places = this.placesAt(update.state, line);
+    const scrolls = !this.isEdited || update.transactions.some((each) => each.isUserEvent(JUMP));
     // views cannot be changed within their own update
-    queueMicrotask(() => this.selection.select(places, this));
+    queueMicrotask(() => this.select(update.state, scrolls));
   });
   /** The extension that reports the line under the pointer. */
   private readonly points: Extension = EditorView.domEventHandlers({
@@ -163,10 +171,20 @@ export class LinkedLines {
       this.selection.hover([]);
     },
   });
-  readonly extension: Extension = [this.tells, this.points, scrollsWithin];
+  /** The extension that scrolls the other views to the cursor's line on request. */
+  private readonly scrolls: Extension = [
+    EditorView.domEventHandlers({ dblclick: (_, view) => this.select(view.state, true) }),
+    keymap.of([{ key: "Ctrl-F10", run: ({ state }) => (this.select(state, true), true) }]),
+  ];
+  readonly extension: Extension = [this.tells, this.points, this.scrolls, scrollsWithin];
 
   attach(view: EditorView): void {
     this.view = view;
+  }
+
+  /** Select the line of the cursor. */
+  private select(state: EditorState, scrolls: boolean): void {
+    if (this.table) this.selection.select(this.placesAt(state, state.doc.lineAt(state.selection.main.head).number), this, scrolls);
   }
 
   /** Return what the line of the present text came from, or led to. */
@@ -184,7 +202,8 @@ export class LinkedLines {
       if (hue !== undefined) byLine.set(line, hue);
     }
     this.view?.dispatch({ effects: [compiledLines.use.of(null), setMarks.of({ hues: byLine, selected: new Set(), hovered: new Set() })] });
-    this.mark(this.selection.places, this.selection.origin !== this);
+    this.mark(this.selection.places, this.selection.origin !== this && (this.isNew || this.selection.scrolls));
+    this.isNew &&= table === null;
   }
 
   /** Disconnect the view from the selection. */

@@ -3,6 +3,7 @@
 import { forEachDiagnostic, setDiagnostics, type Diagnostic as Shown } from "@codemirror/lint";
 import type { Text } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
+import { JUMP } from "./code_view";
 import { button, element } from "./dom";
 import { USER_FILE } from "./line_links";
 import type { Diagnostic, Problem } from "./wire";
@@ -91,7 +92,7 @@ function goTo(view: EditorView, each: Diagnostic): void {
   const now = rangeNow(view, each);
   if (!now) return;
   const { from } = now;
-  view.dispatch({ selection: { anchor: from }, userEvent: "select", scrollIntoView: true });
+  view.dispatch({ selection: { anchor: from }, userEvent: JUMP, scrollIntoView: true });
   view.focus();
 }
 

@@ -90,7 +90,7 @@ function tableOfPairs(pairs: Iterable<readonly [number, Place]>): LineTable {
   return table;
 }
 
-type Listener = (places: ReadonlySet<Place>, origin: object) => void;
+type Listener = (places: ReadonlySet<Place>, origin: object, scrolls: boolean) => void;
 
 /** The selected lines, by the cursor of any view. */
 export class Selection {
@@ -100,6 +100,8 @@ export class Selection {
   places: ReadonlySet<Place> = new Set();
   /** The view that selected them. */
   origin: object | null = null;
+  /** True if the other views scroll to them. */
+  scrolls = true;
 
   /** Call `listener` with every selection; return a function that stops it. */
   listen(listener: Listener): () => void {
@@ -119,8 +121,8 @@ export class Selection {
     for (const listener of this.hoverListeners) listener(all);
   }
 
-  select(places: Iterable<Place>, origin: object): void {
-    [this.places, this.origin] = [new Set(places), origin];
-    for (const listener of this.listeners) listener(this.places, origin);
+  select(places: Iterable<Place>, origin: object, scrolls = true): void {
+    [this.places, this.origin, this.scrolls] = [new Set(places), origin, scrolls];
+    for (const listener of this.listeners) listener(this.places, origin, scrolls);
   }
 }

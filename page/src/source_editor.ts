@@ -6,7 +6,7 @@ import { bracketMatching, foldGutter, indentOnInput, indentUnit } from "@codemir
 import { lintGutter, lintKeymap } from "@codemirror/lint";
 import { Compartment, EditorState, Prec, StateEffect, type Transaction } from "@codemirror/state";
 import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap } from "@codemirror/view";
-import { commonExtensions, compiledLines, LinkedLines, typedOverSelection } from "./code_view";
+import { commonExtensions, compiledLines, JUMP, LinkedLines, typedOverSelection } from "./code_view";
 import { languageCompletion } from "./completion";
 import { FollowedLines } from "./followed_lines";
 import { languageHover } from "./hover_texts";
@@ -54,7 +54,7 @@ export class SourceEditor {
   private spoken: Language;
 
   constructor(parent: HTMLElement, options: EditorOptions) {
-    this.linked = new LinkedLines(options.selection);
+    this.linked = new LinkedLines(options.selection, true);
     this.spoken = options.language;
     const names = new LanguageNames(options.version);
     const submit = (): boolean => {
@@ -129,7 +129,7 @@ export class SourceEditor {
   goTo(number: number, lines: FollowedLines): void {
     const now = lines.now(this.view.state, number);
     if (now === null) return;
-    this.view.dispatch({ selection: { anchor: this.view.state.doc.line(now).from }, userEvent: "select", scrollIntoView: true });
+    this.view.dispatch({ selection: { anchor: this.view.state.doc.line(now).from }, userEvent: JUMP, scrollIntoView: true });
     this.view.focus();
   }
 

@@ -9,7 +9,17 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.conftest import Visit, compiled
-from tests.page.pages import PHONE, SOURCE, add_pane, box_of, click_line, compile_now, pane, text_of
+from tests.page.pages import (
+    PHONE,
+    SOURCE,
+    add_pane,
+    box_of,
+    click_line,
+    compile_now,
+    pane,
+    redrawn,
+    text_of,
+)
 from tests.page.test_everywhere import violations
 from tests.waiting import wait_until
 
@@ -59,9 +69,23 @@ def test_a_line_of_the_source_is_marked_where_it_went_and_scrolled_to(
     if pane(page, title).count() == 0:
         add_pane(page, title)
     expect(pane(page, title).locator(".cm-line.hue").first).to_be_attached()
-    click_line(page.locator(f"{SOURCE} .cm-line.hue"), "tl.store(")
+    page.locator(f"{SOURCE} .cm-line.hue").filter(has_text="tl.store(").dblclick()
 
     expect(pane(page, title).locator(".cm-line.selected").first).to_be_in_viewport()
+
+
+def test_a_click_in_the_source_leaves_panes_where_they_are(visit: Visit) -> None:
+    page = visit()
+    scroller = pane(page, "PTX").locator(".cm-scroller")
+    expect(scroller.locator(".cm-line.hue").first).to_be_attached()
+    scroller.evaluate("each => { each.scrollTop = 300 }")
+    click_line(page.locator(f"{SOURCE} .cm-line.hue"), "tl.store(")
+    expect(page.locator(f"{SOURCE} .cm-line.selected")).to_contain_text("tl.store(")
+    redrawn(page)
+    assert scroller.evaluate("each => each.scrollTop") == 300
+
+    page.keyboard.press("Control+F10")
+    expect(scroller.locator(".cm-line.selected").first).to_be_in_viewport()
 
 
 def test_a_line_of_an_artifact_marks_the_source_and_the_other_panes(page: Page) -> None:
@@ -104,7 +128,7 @@ def test_each_pane_scrolls_within_itself_and_none_out_of_sight(visit: Visit) -> 
         add_pane(page, title)
     for title in ("PTX", "LLVM IR", "SASS"):
         expect(pane(page, title).locator(".cm-line.hue").first).to_be_attached()
-    click_line(page.locator(f"{SOURCE} .cm-line.hue"), "tl.store(")
+    page.locator(f"{SOURCE} .cm-line.hue").filter(has_text="tl.store(").dblclick()
 
     for title in ("PTX", "LLVM IR", "SASS"):
         scroller = pane(page, title).locator(".cm-scroller")
