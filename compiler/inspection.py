@@ -147,13 +147,17 @@ class InspectedLaunch(BaseModel):
     """The first launch of a kernel when the source runs as a script, with tensors of no elements.
 
     `options` are Triton's that it passes, such as `num_warps`; `other_lines` are those of further
-    launches.
+    launches. `shapes` are those of its tensors, or `[elements]` that one with gaps or other strides
+    reaches; `scalars` are its numbers; `grid` is null where that cannot be computed.
     """
 
     file: str = Field(max_length=1024)
     line: int
     options: dict[str, int]
     other_lines: list[int] = Field(max_length=16)
+    shapes: dict[str, list[int]] = Field(default_factory=dict)
+    scalars: dict[str, bool | int | float] = Field(default_factory=dict)
+    grid: list[int] | None = Field(default=None, max_length=3)
 
 
 class InspectedKernel(BaseModel):
@@ -165,7 +169,8 @@ class InspectedKernel(BaseModel):
     without torch and a GPU; otherwise `warnings` gives the cause.
     They also list parameters that lack the annotation `tl.constexpr`. `assumed` lists all that
     clients fill in for a request that gives nothing; a parameter with a usable default is not among
-    them. `contract` is a draft of one for a proof: each `?` in it is to be replaced.
+    them. `contract` is a draft of one for a proof: each `?` in it is to be replaced. `grid` guesses
+    an expression for each axis from the kernel's masks, "" where none bounds it.
     """
 
     name: str
@@ -183,6 +188,7 @@ class InspectedKernel(BaseModel):
     launch: InspectedLaunch | None = None
     assumed: list[AssumedValue] = Field(default_factory=list)
     contract: str = ""
+    grid: list[Annotated[str, Field(max_length=256)]] = Field(default_factory=list, max_length=3)
     warnings: list[Annotated[str, Field(max_length=500)]] = Field(
         default_factory=list, max_length=4097
     )

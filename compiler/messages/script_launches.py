@@ -30,6 +30,7 @@ class LaunchedParameter:
 
     A constexpr has a `value` in tagged JSON and the type `constexpr`. An integer that is 1 has
     the hint `equal_to_1`. `is_guess`: a tensor is the result of an operation that is not known.
+    Others have a `shape`, or `[elements]` that one with gaps reaches.
     """
 
     name: str
@@ -37,11 +38,16 @@ class LaunchedParameter:
     hints: list[Hint]
     value: Any = None
     is_guess: bool = False
+    shape: list[int] | None = None
+    number: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelLaunch:
-    """The first launch of a kernel, at its line, and the lines of further ones."""
+    """The first launch of a kernel, at its line, and the lines of further ones.
+
+    `grid` is None where it cannot be computed, or is none.
+    """
 
     kernel: str
     file: str
@@ -49,6 +55,7 @@ class KernelLaunch:
     parameters: list[LaunchedParameter]
     options: dict[str, int]
     other_lines: list[int]
+    grid: list[int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

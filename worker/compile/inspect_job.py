@@ -71,6 +71,8 @@ _PARAMETER: Any = _LIMITS.within(
     LaunchedParameter,
     hints=Annotated[list[Hint], Field(max_length=4)],
     value=Annotated[Any, AfterValidator(is_small)],
+    shape=Annotated[list[Count] | None, Field(max_length=64)],
+    number=Annotated[Any, AfterValidator(is_small)],
 )
 _LAUNCH: Any = _LIMITS.within(
     KernelLaunch,
@@ -79,6 +81,7 @@ _LAUNCH: Any = _LIMITS.within(
     parameters=Annotated[list[_PARAMETER], Field(max_length=4096)],
     options=Annotated[dict[_Name, int], Field(max_length=16)],
     other_lines=Annotated[list[Count], Field(max_length=MAX_LINES)],
+    grid=Annotated[list[Count] | None, Field(max_length=3)],
 )
 _read_launches = _LIMITS.reader(
     LaunchesReport,
@@ -229,6 +232,13 @@ def _launched(kernel: InspectedKernel, launch: KernelLaunch) -> InspectedKernel:
         line=launch.line,
         options=launch.options,
         other_lines=launch.other_lines,
+        shapes={each.name: each.shape for each in launch.parameters if each.shape is not None},
+        scalars={
+            each.name: each.number
+            for each in launch.parameters
+            if isinstance(each.number, int | float)
+        },
+        grid=launch.grid,
     )
     known = kernel.model_copy(update={"parameters": parameters, "launch": first})
     derived = {"assumed": assumed_values(known), "contract": contract_draft(known)}

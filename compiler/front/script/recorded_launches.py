@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -43,6 +44,8 @@ _HINTS: dict[tuple[str, int], Hint] = {
     ("tt.divisibility", 16): "divisible_by_16",
     ("tt.pointer_range", 32): "pointer_range_32",
 }
+_MAX_NUMBER = 1 << 63
+_MAX_AXES, _MAX_EXTENT = 3, 1 << 31
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
@@ -104,10 +107,10 @@ class _Recorded:
             if line != first.line and line not in first.other_lines[: MAX_LINES - 1]:
                 first.other_lines.append(line)
         elif len(self.by_kernel) < MAX_LAUNCHES:
-            parameters, options = _specialized(function, arguments, named)
+            parameters, options, grid = _specialized(function, arguments, named)
             self.by_kernel[name] = KernelLaunch(
                 kernel=name, file=file, line=line, parameters=parameters, options=options,
-                other_lines=[],
+                other_lines=[], grid=grid,
             )  # fmt: skip
 
 
@@ -119,8 +122,9 @@ def _first_configuration(tuner: Any, *arguments: Any, **named: Any) -> Any:
 
 def _specialized(
     function: Any, arguments: tuple[Any, ...], named: dict[str, Any]
-) -> tuple[list[LaunchedParameter], dict[str, Any]]:
-    """Return what Triton's JIT makes of the arguments. Raises what it raises."""
+) -> tuple[list[LaunchedParameter], dict[str, Any], list[int] | None]:
+    """Return what Triton's JIT makes of the arguments, and the grid. Raises what it raises."""
+    grid = named.get("grid")
     named = {name: value for name, value in named.items() if name not in ("grid", "warmup")}
     keywords = named | {"debug": named.get("debug", function.debug) or False}
     _, _, _, backend, binder = function.device_caches[0]
@@ -132,7 +136,9 @@ def _specialized(
     for position, (name, kind) in enumerate(signature.items()):
         value = bound[name]
         if kind == "constexpr" and not function.params[position].is_constexpr and value == 1:
-            parameters.append(LaunchedParameter(name=name, type="i32", hints=["equal_to_1"]))
+            parameters.append(
+                LaunchedParameter(name=name, type="i32", hints=["equal_to_1"], number=1)
+            )
         elif kind == "constexpr":
             encoded = _sendable(ast_source.encode(constexprs[(position,)]))
             parameters.append(
@@ -144,11 +150,39 @@ def _specialized(
                     name=name,
                     type=kind,
                     hints=[_HINTS[pair[0], pair[1]] for pair in attrs.get((position,), [])],
+                    number=value if _is_number(value) else None,
                     is_guess=isinstance(value, Tensor) and value.is_guess,
+                    shape=_shape_of(value) if isinstance(value, Tensor) else None,
                 )
             )
     chosen = {name: named[name] for name in _OPTIONS if isinstance(named.get(name), int)}
-    return parameters, chosen
+    return parameters, chosen, _extents(grid, bound)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and abs(value) < _MAX_NUMBER
+
+
+def _shape_of(tensor: Tensor) -> list[int] | None:
+    """Return a tensor's shape, or the number of elements that it reaches over gaps."""
+    if tensor.is_guess or not tensor.numel() or min(tensor.strides, default=0) < 0:
+        return None
+    if tensor.is_contiguous():
+        return list(tensor.shape) or [1]
+    steps = zip(tensor.shape, tensor.strides, strict=True)
+    return [1 + sum((extent - 1) * stride for extent, stride in steps)]
+
+
+def _extents(grid: Any, bound: Mapping[str, Any]) -> list[int] | None:
+    """Return the extents of a grid; None where a launch would refuse it."""
+    try:
+        extents = grid(dict(bound)) if callable(grid) else grid
+        made = [int(extent) for extent in extents]
+    except Exception:  # noqa: BLE001 - the function is the user's; types count without a grid
+        return None
+    return made if len(made) <= _MAX_AXES and all(0 < n < _MAX_EXTENT for n in made) else None
 
 
 def _sendable(value: Any) -> Any:

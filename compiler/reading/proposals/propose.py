@@ -18,6 +18,7 @@ from compiler.reading.proposals.clues import (
 from compiler.reading.proposals.constexpr_values import ConstexprValues, Found
 from compiler.reading.proposals.copied_dtypes import copied_dtypes
 from compiler.reading.proposals.dot_operands import OF_PARAMETER
+from compiler.reading.proposals.launch_grid import launch_grid
 from compiler.reading.proposals.parsed_function import ParsedFunction
 from compiler.reading.proposals.uses import Uses
 
@@ -53,8 +54,9 @@ class Proposals:
         self._copied = copied_dtypes(tree, parameters)
 
     def add_to(self, facts: dict[str, Any]) -> None:
-        """Give each parameter of a kernel's facts its `proposal`."""
+        """Give each parameter of a kernel's facts its `proposal`, and the kernel its `grid`."""
         function = self._texts[facts["name"]]
+        facts["grid"] = launch_grid(function)
         evidence = self._uses.of(facts["name"])
         pointers = {name for name, clues in evidence.items() if clues.pointer}
         known = self._values.of(facts, function, pointers)

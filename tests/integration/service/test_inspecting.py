@@ -113,6 +113,9 @@ def test_what_a_launch_of_the_file_passes_is_proposed(http: httpx.Client) -> Non
         "line": 11,
         "options": {"num_warps": 8},
         "other_lines": [],
+        "shapes": {"x_ptr": [96]},
+        "scalars": {"n": 96},
+        "grid": [1],
     }
     assert {one["parameter"]: one["value"] for one in kernel["assumed"]} == {
         "x_ptr": "*fp16:16",

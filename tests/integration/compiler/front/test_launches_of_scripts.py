@@ -84,6 +84,27 @@ def test_code_under_main_runs_and_a_check_of_results_passes(children: Children) 
     assert passed(children, text)["n"] == ("i32", [], None)
 
 
+def test_a_launch_has_its_sizes_and_the_grid_that_a_function_gives(children: Children) -> None:
+    text = (
+        "x = torch.rand(8, 30, device='cuda')[:, :20]\n"
+        "k[lambda meta: (triton.cdiv(100, meta['BLOCK']), 3)](x, 100, x.stride(1), BLOCK=64)\n"
+    )
+
+    (launch,) = launches(children, KERNEL + text)
+
+    assert launch["grid"] == [2, 3]
+    x, n, *_ = launch["parameters"]
+    assert (x["shape"], n["number"]) == ([7 * 30 + 20], 100)
+
+
+def test_a_grid_that_fails_leaves_the_types_of_the_launch(children: Children) -> None:
+    call = "k[lambda meta: (1 // 0,)](torch.rand(16, device='cuda'), 16, 1, BLOCK=16)\n"
+
+    (launch,) = launches(children, KERNEL + call)
+
+    assert (launch["grid"], launch["parameters"][0]["type"]) == (None, "*fp32")
+
+
 def test_further_launches_of_a_kernel_are_listed(children: Children) -> None:
     call = "k[(1,)](torch.rand(16, device='cuda'), 16, 1, BLOCK=16)\n"
 
