@@ -6,14 +6,14 @@ import { compile, outcomeOf, type Compiled } from "./compiled";
 import { listed, showInEditor } from "./diagnostics";
 import { button, element, idle, settled } from "./dom";
 import { beginText, keepDraft, type Draft } from "./drafts";
-import type { Example } from "./examples";
+import { EXAMPLES, type Example } from "./examples";
 import { errorsIn } from "./field_errors";
 import { FileTabs, neededFiles } from "./file_tabs";
 import { Filters } from "./filters";
 import type { Change } from "./found";
 import { modulesNextTo, textAt, type GithubFile } from "./github";
 import { Header } from "./header";
-import { launchOf } from "./launch";
+import { guessesIn, launchOf } from "./launch";
 import { Selection } from "./line_links";
 import { beginRun, outdateNotes, runLines, showNotes } from "./line_notes";
 import { LiveCompiler, StatusLine } from "./live";
@@ -138,6 +138,7 @@ export class ExplorerPage {
         fill: (launch) => this.fill(launch),
         text: () => this.editor.text,
         write: (text) => this.editor.replace(text),
+        guesses: () => this.guesses,
         follow: (act) => {
           this.followers.add(act);
           return () => this.followers.delete(act);
@@ -362,6 +363,11 @@ export class ExplorerPage {
   private get launch(): LaunchText {
     this.state.launch = launchOf(this.form.kernel, this.state.request.signature, this.state.launch);
     return this.state.launch;
+  }
+
+  private get guesses(): string[] {
+    const { source, signature } = this.state.request;
+    return EXAMPLES.some((each) => each.request.source === source) ? [] : guessesIn(this.form.kernel, signature, this.launch);
   }
 
   private body(): RequestBody {

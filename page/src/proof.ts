@@ -13,6 +13,8 @@ export const CHECKS = [
 
 /** The cases of a launch beyond these say nothing more. */
 const MOST_CASES = 8;
+/** Larger sizes are not changed. */
+const MOST_SIZE = 1e6;
 /** More values of a buffer are not shown. */
 const MOST_RUNS = 12;
 
@@ -94,10 +96,42 @@ export function recheckedText(accesses: Access[]): string {
   return `Re-checked: ${least === most ? least : `${least} to ${most}`} runs, bit-vectors ${compared}.${gap}`;
 }
 
-/** Return a launch and its further cases, as a proof infers a contract from them. */
+/** Return a launch and its further cases, as a proof infers a contract from them; without cases, two of other sizes. */
 export function casesOf(launch: LaunchText, compilation: RequestBody): RequestBody[] {
-  const bodies = [launchBody({ ...launch, cases: [] }, compilation, "cpu"), ...launch.cases.map((_, index) => caseBody(launch, index, compilation))];
+  const constants = Object.values((compilation.constexprs ?? {}) as RequestBody).filter((value) => typeof value === "number");
+  const others = launch.cases.length ? launch.cases.map((_, index) => caseBody(launch, index, compilation)) : resized(launch, constants).map((each) => launchBody(each, compilation, "cpu"));
+  const bodies = [launchBody({ ...launch, cases: [] }, compilation, "cpu"), ...others];
   return bodies.slice(0, MOST_CASES).map(({ arguments: given, grid }) => ({ arguments: given, grid }));
+}
+
+/** Return two launches with other sizes: what was equal, a constant or a product stays so. */
+function resized(launch: LaunchText, constants: readonly number[]): LaunchText[] {
+  const texts = Object.values(launch.arguments).map(({ shape, value }) => (shape.trim() ? shape : value.replace(/.*[^\d].*/, "")));
+  const listed = [...texts, launch.grid.replace(/[A-Za-z_(][^,]*/g, "")].flatMap((text) => text.match(/\d+/g) ?? []);
+  const sizes = [...new Set(listed.map(Number))].filter((size) => size > 1 && size < MOST_SIZE && !constants.includes(size)).sort((a, b) => a - b);
+  const used = new Set(sizes);
+  return [0, 1].map(() => {
+    const images = new Map([[1, 1], ...constants.map((each) => [each, each] as const)]);
+    for (const size of sizes) {
+      const factor = [...images.keys()].find((each) => each > 1 && images.has(size / each) && size / each > 1);
+      images.set(size, factor ? images.get(factor)! * images.get(size / factor)! : primeNear(size, used));
+    }
+    const changed = (text: string): string => text.replace(/\d+/g, (digits) => String(images.get(Number(digits)) ?? digits));
+    const given = Object.entries(launch.arguments).map(([name, text]) => [name, { ...text, shape: changed(text.shape), value: /^\d+$/.test(text.value) ? changed(text.value) : text.value }]);
+    const grid = launch.grid.split(",").map((extent) => (/^\s*\d+\s*$/.test(extent) ? changed(extent) : extent)).join(",");
+    return { ...launch, grid, arguments: Object.fromEntries(given) as Record<string, ArgumentText>, cases: [] };
+  });
+}
+
+/** Return a prime that was not used: below a size, so that blocks still cover it, or else above. */
+function primeNear(size: number, used: Set<number>): number {
+  const isPrime = (n: number): boolean => n > 1 && !Array.from({ length: Math.floor(Math.sqrt(n)) - 1 }, (_, index) => index + 2).some((each) => n % each === 0);
+  const isFree = (n: number): boolean => isPrime(n) && !used.has(n);
+  let prime = size - 1;
+  while (prime > 1 && !isFree(prime)) prime -= 1;
+  if (prime <= 1) for (prime = size + 1; !isFree(prime); prime += 1);
+  used.add(prime);
+  return prime;
 }
 
 /** Return the form of a launch for a witness; null where a buffer lists its values, which forms cannot. */

@@ -87,7 +87,9 @@ export function pythonText(value: unknown): string {
   if (value === null) return "None";
   if (value === true) return "True";
   if (value === false) return "False";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  if (typeof value !== "string") return JSON.stringify(value);
+  // a text that would be read as something else, such as "" or "None", keeps its quotes
+  return value && value === value.trim() && constexprOf(value, []) === value ? value : JSON.stringify(value);
 }
 
 /** Return the backend of a target, which determines the options. */

@@ -76,6 +76,8 @@ function finding(each: Finding, goTo: GoTo): HTMLElement {
 
 function outputShown(name: string, { summary, comparison }: Output, verdict: string | null): HTMLElement {
   const shown = element("div", {}, element("h2", {}, name), element("p", { className: "faint" }, summary ? summaryOf(summary) : ""));
+  const missing = Number(summary?.unwritten ?? 0);
+  if (!comparison && missing && verdict === "not_checked") shown.append(element("p", { className: "warn" }, `${missing} elements were never written: does the grid cover ${name}?`));
   if (comparison) {
     const unwritten = unwrittenIn(name, comparison);
     const different = comparison.mismatched - comparison.unwritten;

@@ -23,6 +23,7 @@ import { tracedOf, tracing, type Traced } from "./trace";
 import type { FieldError } from "./wire";
 
 const NOT_RUN = "Not run: fix the red field.";
+const GUESSED_SIZES = "The kernel may be right: sizes below are guesses, and they may not fit each other. Check them first.";
 /** Where a launch holds its compile request, which other forms show. */
 const COMPILATION = "/compilation";
 
@@ -45,6 +46,8 @@ export interface RunContext {
   note(notes: readonly LineNote[], heat: readonly LineHeat[]): void;
   /** True if a pane is open that draws runs. */
   isDrawn(): boolean;
+  /** The arguments of the form, and "Grid", that are guesses. */
+  guesses(): string[];
   /** Report the result of a run. */
   ran(verdict: string | null): void;
   /** Draw a run: from its trace, or by launching `body`. */
@@ -68,6 +71,7 @@ class RunPane implements Content {
   private readonly grid = element("input", { spellcheck: false, title: "Numbers or expressions, such as cdiv(n_elements, BLOCK_SIZE)" });
   private readonly profiles = element("input", { type: "checkbox", title: "Run once more under a profiler, to show at which lines warps stall" });
   private readonly profilesField = field("profile by line", this.profiles, "inline");
+  private readonly guesses = element("p", { className: "faint" });
   private readonly cases: CaseForms;
   private readonly reference: EditorView;
   private readonly stop: () => void;
@@ -75,12 +79,12 @@ class RunPane implements Content {
   private drawn: readonly (string | ArgumentText | CaseText[])[] = [];
 
   constructor(private readonly context: RunContext) {
-    this.cases = new CaseForms(() => context.launch(), () => context.keep());
+    this.cases = new CaseForms(() => context.launch(), () => this.keep());
     this.reference = referenceEditor(context);
     this.grid.dataset.pointer = "/grid";
     this.grid.addEventListener("input", () => {
       context.launch().grid = this.grid.value;
-      context.keep();
+      this.keep();
     });
     this.device.addEventListener("change", () => this.offer());
     this.offer();
@@ -89,6 +93,7 @@ class RunPane implements Content {
       { className: "body scrolls" },
       element("div", { className: "controls" }, field("Grid", this.grid), this.device, this.start, this.profilesField),
       this.found.element,
+      this.guesses,
       this.form,
       this.cases.element,
       element("div", { className: "reference" }, element("h2", {}, "Reference (NumPy, optional)"), this.reference.dom),
@@ -110,6 +115,7 @@ class RunPane implements Content {
 
   private draw(): void {
     const launch = this.context.launch();
+    this.markGuesses();
     if (document.activeElement !== this.grid) this.grid.value = launch.grid;
     const { doc } = this.reference.state;
     if (doc.toString() !== launch.reference) this.reference.dispatch({ changes: { from: 0, to: doc.length, insert: launch.reference } });
@@ -117,8 +123,19 @@ class RunPane implements Content {
     // new fields would take the focus from a person who types into the old ones
     if (now.length === this.drawn.length && now.every((part, index) => part === this.drawn[index])) return;
     this.drawn = now;
-    this.form.replaceChildren(...argumentRows(launch, () => this.context.keep()));
+    this.form.replaceChildren(...argumentRows(launch, () => this.keep()));
     this.cases.draw();
+  }
+
+  private keep(): void {
+    this.context.keep();
+    this.markGuesses();
+  }
+
+  private markGuesses(): void {
+    const names = this.context.guesses();
+    this.guesses.hidden = !names.length;
+    this.guesses.replaceChildren(element("strong", { className: "guessed" }, "guessed"), ` ${names.join(", ")}`);
   }
 
   /** Offer the device's features. */
@@ -179,7 +196,9 @@ class RunPane implements Content {
     this.say(launch.verdict ? verdictOf(launch) : launch.state, toneOf(launch.verdict));
     const table = launch.cases ? [caseTable(runs, index, (chosen) => this.look(launch, chosen, null, bodyOf))] : [];
     const problem = launch.cases && launch.problem ? [element("p", { className: "error" }, launch.problem.detail)] : [];
-    this.said.replaceChildren(...circumstances(launch), ...problem, ...table, ...outcome(run, (line) => this.context.goTo(line)));
+    const isDoubtful = ["out_of_bounds", "illegal_access"].includes(run.verdict ?? "") && this.context.guesses().length > 0;
+    const doubt = isDoubtful ? [element("p", { className: "faint" }, GUESSED_SIZES)] : [];
+    this.said.replaceChildren(...circumstances(launch), ...problem, ...table, ...doubt, ...outcome(run, (line) => this.context.goTo(line)));
     this.context.note(notesOf(run, this.context.kernelLine(), trace), heatOf(run));
     this.context.draw(bodyOf(index), trace);
   }

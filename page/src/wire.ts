@@ -103,7 +103,9 @@ export interface Kernel {
   /** True for a helper: it is compiled with a kernel that calls it. */
   returns?: boolean;
   /** Its first launch when the source runs as a script; null if it gets to none. */
-  launch: { line: number; options: Record<string, number> } | null;
+  launch: { line: number; options: Record<string, number>; shapes?: Record<string, number[]>; scalars?: Record<string, number | boolean>; grid?: number[] | null } | null;
+  /** An expression for each axis of its grid, as its masks imply it; "" where nothing bounds it. Services before it have none. */
+  grid?: string[];
   warnings: string[];
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit
@@ -101,3 +103,14 @@ def test_a_matrix_has_the_verdict_of_each_kernel_for_the_contract(visit: Visit) 
     contract.fill(ADD.format(extent="n_elements"))
     pane(page, "Matrix").get_by_role("button", name="Compile all").click()
     expect(row).to_contain_text("proved")
+
+
+def test_a_contract_inferred_from_one_launch_holds_for_all_sizes(visit: Visit) -> None:
+    proof = add_pane(visit(), "Proof")
+    proof.get_by_role("button", name="Infer the contract").click()
+
+    expect(proof.get_by_role("status")).to_have_text(
+        "Proved for all sizes allowed by the contract."
+    )
+    contract = proof.get_by_role("textbox")
+    expect(contract).to_have_value(re.compile(r"^x_ptr: n_elements\n"))

@@ -141,3 +141,50 @@ def test_a_reference_needs_no_import_of_numpy(visit: Visit) -> None:
     run.get_by_role("button", name="Run", exact=True).click()
 
     expect(run.get_by_role("status")).to_have_text("passed")
+
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+PAST_THE_END = (
+    f"{HEAD}def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):\n"
+    "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+    "    tl.store(y_ptr + i, 2 * tl.load(x_ptr + i, mask=i <= n), mask=i <= n)\n"
+)
+
+
+def test_guessed_sizes_and_grid_show_what_a_mask_lacks_and_are_marked(visit: Visit) -> None:
+    page = visit()
+    write(page, PAST_THE_END)
+    run = add_pane(page, "Run")
+    expect(run.get_by_label("Grid")).to_have_value("cdiv(n, BLOCK)")
+    guesses = run.locator("p", has=page.locator(".guessed"))
+    expect(guesses).to_have_text("guessed x_ptr, y_ptr, n, Grid")
+    run.get_by_role("button", name="Run", exact=True).click()
+
+    expect(run.get_by_role("status")).to_have_text("out of bounds")
+    expect(run).to_contain_text("x_ptr[1000], 1 element past its end")
+    expect(run).to_contain_text("sizes below are guesses")
+    for name in ("x_ptr", "y_ptr"):
+        run.get_by_role("group", name=name).get_by_label("shape").fill("1024")
+    run.get_by_label("Grid").fill("2")
+    expect(guesses).to_have_text("guessed n")
+
+
+def test_the_launch_of_a_file_fills_sizes_grid_and_empty_texts(visit: Visit) -> None:
+    page = visit()
+    write(
+        page,
+        f"import torch\n{HEAD}def rows(x_ptr, stride, KIND: tl.constexpr, N: tl.constexpr):\n"
+        "    x = x_ptr + tl.program_id(0) * stride + tl.arange(0, N)\n"
+        "    tl.store(x, 1.0 if KIND == '' else 2.0)\n\n\n"
+        "x = torch.rand(5, 64, device='cuda')\n"
+        "rows[(5,)](x, x.stride(0), KIND='', N=64)\n",
+    )
+    run = add_pane(page, "Run")
+    expect(run.get_by_label("Grid")).to_have_value("5")
+    expect(page.get_by_label("KIND", exact=True)).to_have_value('""')
+    expect(run.get_by_role("group", name="x_ptr").get_by_label("shape")).to_have_value("5, 64")
+    expect(run.get_by_role("group", name="stride").get_by_label("value")).to_have_value("64")
+    expect(run.locator(".guessed")).to_be_hidden()
+    run.get_by_role("button", name="Run", exact=True).click()
+
+    expect(run.get_by_role("status")).to_have_text("ran; no reference to compare with")

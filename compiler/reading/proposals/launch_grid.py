@@ -40,6 +40,8 @@ def launch_grid(function: ParsedFunction) -> list[str]:
             continue
         if wraps and not index.block:
             continue
+        if index.block and not _is_known(index.block, function):
+            continue
         size = ast.unparse(bound)
         extent = f"cdiv({size}, {index.block})" if index.block else size
         extents[index.axis].setdefault(index.part, extent)
@@ -70,6 +72,11 @@ def _is_of_parameters(bound: ast.expr, function: ParsedFunction) -> bool:
     return False
 
 
+def _is_known(block: str, function: ParsedFunction) -> bool:
+    """Return whether a block is a product of parameters and numbers."""
+    return all(factor.isdecimal() or factor in function.parameters for factor in block.split(" * "))
+
+
 class _Indices:
     """The indices of one function's expressions."""
 
@@ -96,8 +103,8 @@ class _Indices:
     def _of_name(self, name: str, depth: int) -> _Index | None:
         if name not in self._known:
             self._known[name] = None
-            found = (self.of(value, depth + 1) for value in self._function.values.get(name, ()))
-            self._known[name] = next((index for index in found if index is not None), None)
+            indices = (self.of(value, depth + 1) for value in self._function.values.get(name, ()))
+            self._known[name] = next((index for index in indices if index is not None), None)
         return self._known[name]
 
     def _of_call(self, call: ast.Call, depth: int) -> _Index | None:
@@ -113,15 +120,15 @@ class _Indices:
     def _of_operation(
         self, node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr, depth: int
     ) -> _Index | None:
-        one, other = self.of(left, depth + 1), self.of(right, depth + 1)
-        known = one if one is not None else other
-        if known is None or (one and other and one.axis != other.axis):
+        first, second = self.of(left, depth + 1), self.of(right, depth + 1)
+        known = first if first is not None else second
+        if known is None or (first and second and first.axis != second.axis):
             return None
-        if isinstance(op, ast.Mult) and not (one and other):
-            factor = ast.unparse(right if one else left)
+        if isinstance(op, ast.Mult) and not (first and second):
+            factor = ast.unparse(right if first else left)
             return replace(known, block=f"{known.block} * {factor}" if known.block else factor)
         if isinstance(op, ast.Mod) and known.block:
             return known  # an offset that wraps around
-        if isinstance(op, (*_DERIVES, ast.Sub)) or (one and other):
+        if isinstance(op, (*_DERIVES, ast.Sub)) or (first and second):
             return _Index(known.axis, ast.unparse(node))
         return known
