@@ -50,7 +50,7 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
     answer = await fetch(address(path), { ...options, headers });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ProblemAnswered({ slug: "unreachable", title: "No connection to tritond", detail: "Your text is safe. The page tries again." });
+    throw new ProblemAnswered({ slug: "unreachable", title: "No connection to tritond", detail: "Your text is safe." });
   }
   if (!answer.ok) throw new ProblemAnswered(await problemIn(answer));
   return answer;

@@ -25,17 +25,28 @@ const DTYPES = ["fp32", "fp16", "bf16", "fp8e4nv", "fp8e5", "i32", "i64", "i16",
 const SCALARS = ["i32", "i32:16", "i32:1", "i64", "i64:16", "fp32", "fp16", "i1"];
 const POWERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096].map(String);
 const MOST_FACTOR = 8;
+/** The part of an example's lines by which a text is still that example. */
+const LEAST_KEPT = 0.75;
 
 /** Return what a request assumes: what is as proposed, and neither annotated, a default, of an example nor in `typed`. */
 export function assumedIn(kernel: Kernel | null, request: RequestText, typed: ReadonlySet<string>): Assumed[] {
-  if (!kernel || request.language !== "python" || EXAMPLES.some((each) => each.request.source === request.source)) return [];
+  if (!kernel || request.language !== "python") return [];
+  const example = EXAMPLES.find((each) => isStill(each.request.source, request.source))?.request;
   return kernel.parameters.flatMap((parameter) => {
     const { name } = parameter;
     const isValue = isConstexpr(parameter);
     const text = request[isValue ? "constexprs" : "signature"][name];
-    const isGuess = Boolean(text) && isOpen(parameter) && text === firstText(parameter, kernel) && !typed.has(name);
+    const isExample = example !== undefined && text === example[isValue ? "constexprs" : "signature"][name];
+    const isGuess = Boolean(text) && !isExample && isOpen(parameter) && text === firstText(parameter, kernel) && !typed.has(name);
     return isGuess ? [{ name, text: text!, isConstexpr: isValue }] : [];
   });
+}
+
+/** Return whether a text is an example's, perhaps edited here and there. */
+function isStill(example: string, source: string): boolean {
+  const present = new Set(source.split("\n"));
+  const lines = example.split("\n").filter((line) => line.trim());
+  return lines.filter((line) => present.has(line)).length >= LEAST_KEPT * lines.length;
 }
 
 /** Return what a request assumes, and what was chosen instead for the parameters in `changed`, in the kernel's order. */
@@ -84,7 +95,7 @@ function wordsOfType(text: string): string {
   return hint ? `${type},${HINTS[hint] ?? ""}` : type!;
 }
 
-/** Say it in a line: `assumes *fp32 x_ptr; i32 n divisible by 16; BLOCK=64 (an example)`; "" for nothing. */
+/** Say it in a line: `assumes *fp32 x_ptr; i32 n divisible by 16; for example BLOCK=64`; "" for nothing. */
 export function sentenceOf(assumed: readonly Assumed[]): string {
   const byType = new Map<string, string[]>();
   for (const { name, text } of assumed.filter((each) => !each.isConstexpr)) {
@@ -95,8 +106,8 @@ export function sentenceOf(assumed: readonly Assumed[]): string {
     const [type, hint = ""] = text.split(":");
     return `${type} ${names.join(", ")}${HINTS[hint] ?? ""}`;
   });
-  const values = assumed.filter((each) => each.isConstexpr).map(({ name, text }) => `${name}=${text} (an example)`);
-  const parts = [...types, ...values];
+  const values = assumed.filter((each) => each.isConstexpr).map(({ name, text }) => `${name}=${text}`);
+  const parts = [...types, ...(values.length ? [`for example ${values.join(", ")}`] : [])];
   return parts.length ? `assumes ${parts.join("; ")}` : "";
 }
 
@@ -104,5 +115,5 @@ export function sentenceOf(assumed: readonly Assumed[]): string {
 export function guessBadge(sentence: string): HTMLElement[] {
   if (!sentence) return [];
   const badge = element("strong", { className: "guessed" }, "guessed");
-  return [element("p", { className: "faint", title: sentence }, badge, ` These numbers are for a kernel that ${sentence}.`)];
+  return [element("p", { className: "faint guess", title: sentence }, badge, ` These numbers ${sentence.replace(/^assumes/, "assume")}.`)];
 }

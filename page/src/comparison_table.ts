@@ -3,13 +3,14 @@
 import type { Compiled, InstructionCounts } from "./compiled";
 import type { LineDelta } from "./differences";
 import { button, element } from "./dom";
+import type { RequestText } from "./page_state";
 
 const MOST_LINES = 12;
 /** Numbers of which less is better, and more is better; of others neither is. */
 const LESS = new Set(["registers", "vgpr", "sgpr", "spill store bytes", "spill load bytes", "vgpr spills", "sgpr spills", "stack bytes", "shared bytes", "instructions"]);
 const MORE = new Set(["occupancy"]);
 /** The numbers that are shown even where all are alike. */
-const ALWAYS = new Set(["registers", "vgpr", "spill store bytes", "shared bytes", "occupancy", "instructions"]);
+const ALWAYS = new Set(["registers", "vgpr", "spill store bytes", "shared bytes", "occupancy", "instructions", "instructions per warp"]);
 
 /** One column: a kept compilation by its letter, or the current one. */
 export interface Column {
@@ -25,7 +26,7 @@ interface Row {
   numbers: (number | null)[];
 }
 
-/** Return the table: what was asked for, resources, and instructions by class. */
+/** Return the table: the requests, resources, and instructions by class. */
 export function comparisonTable(columns: readonly Column[]): HTMLElement {
   const asked = rowsOf(columns.map(({ compiled }) => askedOf(compiled)));
   const parameters = rowsOf(columns.map(({ compiled: { request } }) => ({ ...request.signature, ...request.constexprs })), "none");
@@ -34,9 +35,11 @@ export function comparisonTable(columns: readonly Column[]): HTMLElement {
   const source: Row = { name: "source", texts: sources.map((each) => (each === sources[0] ? `as ${columns[0]!.name}` : "changed")), numbers: columns.map(() => null) };
   const used = columns.map(({ compiled }) => resourcesOf(compiled));
   const classes = columns.map(({ instructions }) => Object.fromEntries(Object.entries(instructions?.by_class ?? {}).map(([name, count]) => [name.replaceAll("_", " "), count])));
-  const total: Row = { name: "instructions", texts: [], numbers: columns.map(({ instructions }) => instructions?.total ?? null) };
+  // a warp with other work has other counts, which are neither better nor worse
+  const isSameWork = columns.every(({ compiled: { request } }) => ["target", "num_warps", "constexprs"].every((name) => workOf(request, name) === workOf(columns[0]!.compiled.request, name)));
+  const total: Row = { name: isSameWork ? "instructions" : "instructions per warp", texts: [], numbers: columns.map(({ instructions }) => instructions?.total ?? null) };
   const parts: [string, Row[]][] = [
-    ["Asked for", [source, ...asked, ...parameters, ...options]],
+    ["Request", [source, ...asked, ...parameters, ...options]],
     ["Resources", rowsOf(used)],
     ["Instructions", [total, ...rowsOf(classes)]],
   ];
@@ -99,9 +102,14 @@ function rowsOf(columns: readonly Record<string, string | number>[], lacking: st
   });
 }
 
-/** Return what was asked for in addition to parameters and options. */
+/** Return a part of a request that decides how much each warp does. */
+function workOf({ target, options, constexprs }: RequestText, part: string): string {
+  return part === "target" ? target : part === "num_warps" ? (options.num_warps ?? "") : JSON.stringify(constexprs);
+}
+
+/** Return what a request has in addition to parameters and options. */
 function askedOf({ request, compilation }: Compiled): Record<string, string> {
-  return { kernel: compilation.kernel ?? "none", target: request.target, triton: request.triton ?? "default" };
+  return { kernel: compilation.kernel ?? "none", target: request.target, triton: compilation.toolchain.triton };
 }
 
 function resourcesOf({ compilation }: Compiled): Record<string, string | number> {

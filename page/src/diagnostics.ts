@@ -6,7 +6,7 @@ import type { EditorView } from "@codemirror/view";
 import { JUMP } from "./code_view";
 import { button, element } from "./dom";
 import { USER_FILE } from "./line_links";
-import type { Diagnostic, Problem } from "./wire";
+import { inPageWords, type Diagnostic, type Problem } from "./wire";
 
 const SUGGESTED = /^Did you mean (?:'([^']+)'|"([^"]+)"|`([^`]+)`|(\.?[\w.]*\w))(?: instead of (?:'([^']+)'|"([^"]+)"))?\?/;
 const QUOTED = /'([^']+)'|"([^"]+)"|`([^`]+)`/g;
@@ -31,7 +31,7 @@ export function showInEditor(view: EditorView, said: readonly Diagnostic[]): voi
       from: start,
       to,
       severity: each.severity === "note" ? "info" : each.severity,
-      message: each.hint ? `${each.message}\n${each.hint}` : each.message,
+      message: inPageWords(each.hint ? `${each.message}\n${each.hint}` : each.message),
       actions: found ? [{ name: `Write ${found.text}`, apply: (target, from) => apply(target, found, from - start) }] : [],
     };
     marks.set(each, mark);
@@ -54,7 +54,7 @@ export function listed(view: EditorView, said: readonly Diagnostic[], problem: P
   const items = said.map((each) => item(view, each));
   if (items.length || !problem) return items;
   const errors = problem.errors?.map(({ message }) => message) ?? [problem.detail];
-  return errors.map((message) => element("li", { className: "error" }, message));
+  return errors.map((message) => element("li", { className: "error" }, inPageWords(message)));
 }
 
 function item(view: EditorView, each: Diagnostic): HTMLElement {
@@ -67,8 +67,8 @@ function item(view: EditorView, each: Diagnostic): HTMLElement {
     const place = each.line ? `, ${each.file ?? ""} line ${each.line}` : "";
     shown.append(element("b", {}, each.severity + place));
   }
-  shown.append(" ", each.message);
-  if (each.hint) shown.append(element("div", { className: "hint" }, each.hint));
+  shown.append(" ", inPageWords(each.message));
+  if (each.hint) shown.append(element("div", { className: "hint" }, inPageWords(each.hint)));
   const found = replacement(each, doc);
   const written = found && doc.sliceString(found.from, found.to);
   const start = rangeOf(each, doc).from;

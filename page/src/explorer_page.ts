@@ -380,8 +380,9 @@ export class ExplorerPage {
 
   private async offer(toolchains: Promise<Toolchain[]>): Promise<void> {
     try {
-      this.form.offer(await toolchains);
-      this.isOffered = true;
+      const offered = await toolchains;
+      this.form.offer(offered);
+      this.isOffered = offered.length > 0; // a deployment that starts has none yet
     } catch (error) {
       this.refused(error);
     }
@@ -455,7 +456,8 @@ export class ExplorerPage {
     this.keepButton.disabled = true;
     this.editor.linked.link(null, new Map());
     showInEditor(this.editor.view, []);
-    this.status.say(isOfFields ? "Not compiled: fix the red field below." : wordsOf(error), "failed");
+    const again = isPassing(error) ? " Retrying …" : "";
+    this.status.say(isOfFields ? "Not compiled: fix the red field below." : `${wordsOf(error)}${again}`, "failed");
     this.said.replaceChildren(...(problem?.errors?.length ? listed(this.editor.view, [], { ...problem, errors: unplaced }) : []));
     if (problem?.slug === "unauthorized") this.header.askForKey();
     else if (isPassing(error)) this.live.again();

@@ -1,7 +1,7 @@
 // What the service says about a field, at that field: one sentence, and a button with the right spelling.
 
 import { button, element } from "./dom";
-import type { Diagnostic, FieldError } from "./wire";
+import { inPageWords, type Diagnostic, type FieldError } from "./wire";
 
 const MEANT = /Did you mean `([^`]+)`\?/;
 const PARAMETER = /parameter `(\w+)`/;
@@ -44,7 +44,7 @@ function controlOf(root: ParentNode, pointer: string): HTMLInputElement | HTMLSe
 function showAt(control: HTMLInputElement | HTMLSelectElement, message: string): void {
   clear(control);
   // lists of all that is allowed are too long for a form
-  const said = message.replace(/\. .*$/s, ".");
+  const said = inPageWords(message).replace(/\. .*$/s, ".");
   const meant = MEANT.exec(message)?.[1];
   const shown = element("p", { className: "field-error", id: `field-error-${(named += 1)}`, title: message }, said);
   if (meant && control instanceof HTMLInputElement) {

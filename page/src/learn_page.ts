@@ -5,7 +5,7 @@ import { listed, showInEditor } from "./diagnostics";
 import { button, element, field } from "./dom";
 import { Found } from "./found";
 import { KeyField } from "./key_field";
-import { judge, type Judgement } from "./lesson_judge";
+import { isUncompiled, judge, type Judgement } from "./lesson_judge";
 import { keepLast, keepSolved, keepSource, progress } from "./lesson_progress";
 import { lessonText } from "./lesson_text";
 import { launchOf, requestOf, startOf, type Lesson } from "./lesson";
@@ -167,7 +167,7 @@ export class LearnPage {
     const line = view.state.doc.toString().split("\n").findIndex((text) => text.startsWith(`def ${this.lesson.kernel}(`)) + 1;
     const diagnostics = launch.compilation?.diagnostics ?? [];
     showInEditor(view, diagnostics);
-    const notes = [...notesOf(launch, line || 1, trace, true), ...details.map((each): LineNote => ({ line: each.line ?? (line || 1), text: each.text, tone: "bad" }))];
+    const notes = isUncompiled(launch) ? [] : [...notesOf(launch, line || 1, trace, true), ...details.map((each): LineNote => ({ line: each.line ?? (line || 1), text: each.text, tone: "bad" }))];
     // a run that passed is no success where more is asked for
     showNotes(view, notes.filter(({ tone }) => isSolved || tone !== "good"));
     this.said.replaceChildren(...listed(view, diagnostics, launch.problem ? { slug: "", ...launch.problem } : null));

@@ -98,6 +98,12 @@ async function finished<T extends { url: string; state: string }>(path: string, 
   return job;
 }
 
+/** Return whether errors at the lines of the kernel say why it did not run. */
+export function isUncompiled({ compilation }: Launch): boolean {
+  return compilation?.diagnostics.some(({ severity, line }) => severity === "error" && line !== null) ?? false;
+}
+
 function wordsOf(launch: Launch): string {
+  if (isUncompiled(launch)) return "Not solved yet: the kernel does not compile.";
   return launch.problem ? `${launch.problem.title}: ${launch.problem.detail}` : `Not solved yet: ${verdictOf(launch)}.`;
 }

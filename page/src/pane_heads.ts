@@ -32,13 +32,13 @@ export function groupActions(group: DockviewGroupPanel, textOf: (id: string) => 
       .then((taken) => taken && act(taken))
       .catch((error: unknown) => console.info("not copied", error)); // the pane shows why there is no text
   };
-  const copy = button("⧉", () => take(copyNow), { className: "head" });
+  const copy = button("", () => take(copyNow), { className: "head copy" });
   const copyNow = async (taken: PaneText): Promise<void> => {
     // browsers offer no clipboard to pages without https
     if (!navigator.clipboard) return downloaded(taken);
     await navigator.clipboard.writeText(taken.text);
     copy.textContent = "✓";
-    setTimeout(() => (copy.textContent = "⧉"), COPIED_MS);
+    setTimeout(() => (copy.textContent = ""), COPIED_MS);
   };
   const download = button("↓", () => take(downloaded), { className: "head" });
   const maximise = button("⤢", () => (group.api.isMaximized() ? group.api.exitMaximized() : group.api.maximize()), { className: "head" });

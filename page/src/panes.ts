@@ -24,7 +24,7 @@ const HEIGHTS: Readonly<Record<string, number>> = { resources: 210, run: 380, se
 /** Panes with tables as wide as all panes together, and the share of their height. */
 const WIDE: ReadonlySet<string> = new Set(["comparison", "matrix"]);
 const SHARE = 0.55;
-const BEFORE_ERROR = "From before the error";
+const BEFORE_ERROR = "Last good output";
 
 /** The inside of one pane. */
 class Pane implements IContentRenderer {
@@ -56,7 +56,7 @@ class Pane implements IContentRenderer {
     const { compiled } = shown;
     const isOfGood = compiled !== null && good !== null && compiled !== good && !compiled.reached(this.kind);
     const isSame = good?.compilation.kernel === compiled?.compilation.kernel;
-    this.before = !isOfGood ? "" : isSame ? BEFORE_ERROR : `${BEFORE_ERROR}: ${good.compilation.kernel ?? "IR"}`;
+    this.before = !isOfGood ? "" : isSame ? BEFORE_ERROR : `${BEFORE_ERROR} (${good.compilation.kernel ?? "IR"})`;
     this.compiled = isOfGood ? good : compiled;
     this.content?.show({ ...shown, compiled: this.compiled });
   }

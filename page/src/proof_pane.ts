@@ -123,13 +123,17 @@ class ProofPane implements Content {
   private accessShown(access: Access): HTMLElement {
     const { line } = access;
     const place = line === null ? null : button(`line ${line}`, () => this.context.goToCompiled(line), { className: "place" });
-    const answers = CHECKS.flatMap(([check, title]) => (access[check] ? [this.answerShown(title, check, access[check])] : []));
+    const wraps = access.overflow !== null && access.overflow.verdict !== "proved";
+    const answers = CHECKS.flatMap(([check, title]) => (access[check] ? [this.answerShown(title, check, access[check], check === "bounds" && wraps)] : []));
     return element("section", { className: "access" }, element("h2", {}, place, ` ${access.kind} ${access.argument ?? ""}`), ...answers);
   }
 
-  private answerShown(title: string, check: string, answer: Answer): HTMLElement {
+  /** `unlessItWraps`: the answer is about integers of any size, and those of the access may overflow. */
+  private answerShown(title: string, check: string, answer: Answer, unlessItWraps: boolean): HTMLElement {
     const { verdict, replay, witness, fix } = answer;
-    const shown = element("div", { className: "answer" }, `${title}: `, element("b", { className: TONES[verdict] ?? "warn" }, verdict), element("span", { className: "faint" }, said(check, answer)));
+    const isLimited = verdict === "proved" && unlessItWraps;
+    const words = element("b", { className: isLimited ? "warn" : (TONES[verdict] ?? "warn") }, isLimited ? "proved only if no integer overflows" : verdict);
+    const shown = element("div", { className: "answer" }, `${title}: `, words, element("span", { className: "faint" }, said(check, answer)));
     if (replay && verdict === "refuted") shown.append(element("p", {}, `The CPU device ran it: ${replay.message}`));
     if (witness) shown.append(this.witnessShown(witness));
     if (fix) shown.append(this.fixShown(fix));
@@ -153,7 +157,7 @@ class ProofPane implements Content {
     const counts = instructions.map((each) => each && Object.values(each).reduce((sum, count) => sum + count, 0));
     const costs = ([["registers", registers], ["instructions", counts]] as const).filter(([, pair]) => pair.length === 2 && !pair.includes(null));
     const cost = costs.map(([what, [before, after]]) => `${what} ${before === after ? "unchanged" : `${before} → ${after}`}`).join(", ");
-    return element("div", {}, element("p", {}, `Fix, proved.${cost ? ` Cost on ${PRODUCTS.get(target)?.split(",")[0] ?? target}: ${cost}.` : ""} `, apply), element("pre", { tabIndex: 0 }, patch));
+    return element("div", {}, element("p", {}, `Fix, proved.${cost ? ` Cost on ${PRODUCTS.get(target)?.split(",")[0] ?? target}: ${cost}.` : ""} `, apply), element("pre", { tabIndex: 0 }, patch.replace(/^--- .*\n\+\+\+ .*\n/, "")));
   }
 
   private say(text: string, tone: string): void {
@@ -163,8 +167,16 @@ class ProofPane implements Content {
 
 /** Return a verdict that gives no reason in words: how many accesses it is about. */
 function wordsOfVerdict({ verdict, state, accesses }: Proof): string {
-  const refuted = accesses.filter(({ bounds }) => bounds?.verdict === "refuted").length;
-  return refuted ? `Out of bounds is possible: ${refuted} access${refuted === 1 ? "" : "es"}, refuted below.` : `${verdict ?? state}, see the accesses below.`;
+  const count = (holds: (access: Access) => boolean): string => {
+    const found = accesses.filter(holds).length;
+    return found ? `${found} access${found === 1 ? "" : "es"}` : "";
+  };
+  const outside = count(({ bounds }) => bounds?.verdict === "refuted");
+  const wrapping = count(({ overflow }) => overflow?.verdict === "refuted");
+  const open = count((access) => CHECKS.some(([check]) => access[check] && access[check].verdict !== "proved"));
+  if (outside) return `Refuted: ${outside} can be out of bounds.`;
+  if (wrapping) return `Refuted: 32-bit integers of ${wrapping} can overflow.`;
+  return open ? `Not proved: ${open} undecided.` : `The proof ended as ${verdict ?? state}.`;
 }
 
 /** Return an answer's reason, or what it was proved under. */

@@ -5,7 +5,7 @@ import type { Compiled } from "./compiled";
 import { numbersOf, percent } from "./compiled_numbers";
 import { element } from "./dom";
 import type { Content, Shown } from "./pane_kinds";
-import type { Compilation } from "./wire";
+import { inPageWords, type Compilation } from "./wire";
 
 /** The most registers that a thread can have: vector ones on AMD, with those for accumulation. */
 const MOST_REGISTERS: readonly [RegExp, number][] = [[/^hip:gfx9(?:0a|4|5)/, 512], [/^hip:gfx125/, 1024], [/^hip/, 256], [/^/, 255]];
@@ -38,7 +38,7 @@ export function resources(): Content {
 function shownOf({ compilation, assumed: guesses }: Compiled): HTMLElement[] {
   const shown = [...guessBadge(guesses), limitsOf(compilation)];
   if (compilation.stdout) shown.push(element("h2", {}, "Printed while it compiled"), element("pre", { tabIndex: 0 }, compilation.stdout));
-  const assumed = compilation.assumptions.map(({ line, message }) => element("li", {}, `line ${line}: ${message}`));
+  const assumed = compilation.assumptions.map(({ line, message }) => element("li", {}, `line ${line}: ${inPageWords(message)}`));
   if (assumed.length) shown.push(element("h2", {}, "Assumed"), element("ul", {}, ...assumed));
   const { triton, ptxas } = compilation.toolchain;
   const times = Object.entries(compilation.timings_ms ?? {}).map(([name, ms]) => [name, `${ms.toFixed(1)} ms`] as const);
@@ -63,8 +63,9 @@ function factsOf(resources: NonNullable<Compilation["resources"]>, target: strin
     const most = MOST_REGISTERS.find(([targets]) => targets.test(target))![1];
     facts.push({ name: target.startsWith("hip") ? "VGPRs" : "Registers", value: String(registers), note: `per thread, max ${most}`, share: registers / most, isHigh: registers > 0.75 * most });
   }
-  const spills = (number("spill_store_bytes") ?? 0) + (number("spill_load_bytes") ?? 0);
-  facts.push({ name: "Spills", value: String(spills), note: spills ? "bytes per thread spilled to local memory" : "none", share: null, isHigh: spills > 0 });
+  const [stored, loaded] = [number("spill_store_bytes") ?? 0, number("spill_load_bytes") ?? 0];
+  const isSpilled = stored + loaded > 0;
+  facts.push({ name: "Spills", value: isSpilled ? bytes(stored) : "0", note: isSpilled ? `stored, ${bytes(loaded)} loaded per thread` : "none", share: null, isHigh: isSpilled });
   const [shared, limit] = [number("shared_bytes"), number("shared_limit_bytes")];
   if (shared !== null) facts.push({ name: "Shared memory", value: bytes(shared), note: limit ? `of ${bytes(limit)}` : "", share: limit ? shared / limit : null, isHigh: Boolean(limit && shared > 0.9 * limit) });
   const occupancy = resources.occupancy as Occupancy | null | undefined;

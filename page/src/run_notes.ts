@@ -5,6 +5,7 @@ import type { LineHeat, LineNote } from "./line_notes";
 import { isOfSource, toneOf, unwrittenIn, verdictOf, type Finding, type Mismatch, type Run } from "./launched";
 import type { Traced } from "./trace";
 import { written } from "./value_text";
+import { inPageWords } from "./wire";
 
 /** Return the notes of a run; `kernel` is the line of the kernel's definition, and the grid of a lesson is fixed. */
 export function notesOf(run: Run, kernel: number, trace: Traced | null, isGridFixed = false): LineNote[] {
@@ -37,7 +38,7 @@ function notesOfFinding(finding: Finding, kernel: number): LineNote[] {
   const own = { line: lineOf(finding) ?? kernel, text: `${what}: ${place}${finding.message}`, tone: "bad" as const };
   const said = (finding.diagnostics ?? []).flatMap((each) => {
     const line = lineOf(each);
-    return line ? [{ line, text: [each.message, each.hint].filter(Boolean).join("\n"), tone: "bad" as const }] : [];
+    return line ? [{ line, text: inPageWords([each.message, each.hint].filter(Boolean).join("\n")), tone: "bad" as const }] : [];
   });
   return said.length ? said.map((note) => ({ ...note, text: `${what}: ${note.text}` })) : [own];
 }

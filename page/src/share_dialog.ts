@@ -73,6 +73,11 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     await navigator.clipboard.writeText(text);
     said.textContent = "Copied.";
   };
+  const copies = Object.entries({ "Copy the short link": short, "Copy the permalink": link }).map(([words, shown]) => button(words, () => void copy(shown.value).catch(() => shown.select())));
+  const setLinks = (long: string, brief: string): void => {
+    [link.value, short.value] = [long, brief];
+    for (const each of copies) each.disabled = !long;
+  };
   const frame = new Frame();
   form.addEventListener("change", write);
   const dialog = element(
@@ -81,7 +86,7 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     element("h2", {}, "Share"),
     field("Short link", short),
     field("Permalink", link),
-    element("div", { className: "row" }, button("Copy the short link", () => void copy(short.value).catch(() => short.select())), button("Copy the permalink", () => void copy(link.value).catch(() => link.select()))),
+    element("div", { className: "row" }, ...copies),
     frame.element,
     element("h2", {}, "The request"),
     element("div", { className: "row" }, form, button("Copy", () => void copy(code.value).catch(() => code.select()))),
@@ -93,17 +98,18 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     const shown = state();
     write();
     frame.offer(shown);
-    [link.value, short.value, said.textContent] = ["", "", "Storing …"];
+    setLinks("", "");
+    said.textContent = "Storing …";
     dialog.showModal();
     share(shown)
       .then((stored) => {
-        [link.value, short.value] = [stored.url, stored.short];
-        said.textContent = "Everyone with access to this service can open these links. Edits never change what a link shows.";
+        setLinks(stored.url, stored.short);
+        said.textContent = "Anyone with access to this service can open these links. Edits never change what a link shows.";
         frame.stored(stored.digest);
         short.select();
       })
       .catch((error: unknown) => {
-        said.textContent = wordsOf(error);
+        said.textContent = `No links: ${wordsOf(error)} Close this, and share again.`;
       });
   };
   return { element: dialog, open };

@@ -86,6 +86,7 @@ export class SourceEditor {
           languageHover(names),
           this.language.of(languageOf(options.language)),
           this.linked.extension,
+          EditorView.domEventHandlers({ keydown: ({ key }) => void parent.classList.toggle("tabbed", key === "Tab"), blur: () => parent.classList.remove("tabbed") }),
           inspectedLines.field,
           lineNotes,
           EditorView.updateListener.of((update) => {

@@ -13,6 +13,7 @@ import { layoutTell } from "./layout_hover";
 import type { Selection } from "./line_links";
 import { COMMON_TARGETS, STANDARD_TARGET } from "./targets";
 import type { Content, Shown } from "./pane_kinds";
+import { inPageWords } from "./wire";
 
 /** The targets of the stages that only one vendor's have. */
 const TARGETS: Readonly<Record<string, string>> = { amdgcn: COMMON_TARGETS.find((target) => target.startsWith("hip"))!, ptx: STANDARD_TARGET, sass: STANDARD_TARGET };
@@ -71,6 +72,7 @@ export function text(name: string, title: string, selection: Selection, filters:
     element: element("div", { className: "body" }, said, code),
     show({ compiled }: Shown) {
       if (compiled === current) return;
+      isNew ||= current !== null && compiled !== null && current.compilation.kernel !== compiled.compilation.kernel;
       current = compiled;
       if (!compiled) return say("Nothing compiled yet.");
       draw(compiled);
@@ -97,5 +99,5 @@ function changesTo(before: string, after: string): { from: number; to: number; i
 export function wordsOf(error: unknown): string {
   if (!(error instanceof ProblemAnswered)) return String(error);
   const { title, detail, errors } = error.problem;
-  return `${title}: ${errors?.length ? errors.map(({ message }) => message).join(" ") : detail}`;
+  return `${title}: ${inPageWords(errors?.length ? errors.map(({ message }) => message).join(" ") : detail)}`;
 }

@@ -106,7 +106,7 @@ export class Trials {
       this.offer(row, setting);
       return [row, setting] as const;
     });
-    const base = element("tr", {}, element("th", { scope: "row" }, "as it is"), element("td"), element("td", { className: "faint", colSpan: HEADS.length - 2 }, "measured with the first try"));
+    const base = element("tr", {}, element("th", { scope: "row" }, "current"), element("td"), element("td", { className: "faint", colSpan: HEADS.length - 2 }, "measured with the first try"));
     this.table.append(base, ...rows.map(([row]) => row));
     const all = button("Try all", () => void Promise.all(rows.map(([row, setting]) => this.go(row, setting, base))), { className: "small" });
     for (const [row, setting] of rows) row.querySelector("button")!.addEventListener("click", () => void this.go(row, setting, base));
@@ -151,7 +151,7 @@ export class Trials {
       await this.lookedFor;
       this.now ??= this.measured(this.compiled, []);
       const [now, tried] = await Promise.all([this.now, this.compiledWith(changes).then((made) => this.measured(made, changes))]);
-      base.replaceChildren(element("th", { scope: "row" }, "as it is"), element("td"), ...this.cells(now, now, true));
+      base.replaceChildren(element("th", { scope: "row" }, "current"), element("td"), ...this.cells(now, now, true));
       const isSameWork = changes.every(({ part, name }) => part !== "constexprs" && name !== "num_warps");
       row.replaceChildren(head, element("td", {}, apply), ...this.cells(tried, now, isSameWork));
     } catch (error) {
@@ -179,7 +179,7 @@ export class Trials {
     const isAmd = made.compilation.target.startsWith("hip");
     return {
       registers: resources[isAmd ? "vgpr" : "registers"] ?? null,
-      spills: isAmd ? (resources.vgpr_spills ?? null) : (resources.spill_store_bytes ?? 0) + (resources.spill_load_bytes ?? 0),
+      spills: isAmd ? (resources.vgpr_spills ?? null) : (resources.spill_store_bytes ?? null),
       shared: resources.shared_bytes ?? null,
       occupancy: resources.occupancy?.ratio ?? null,
       instructions: counts?.total ?? null,

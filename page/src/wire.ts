@@ -56,6 +56,12 @@ export interface OptionSpec {
   choices: (number | string)[] | null;
 }
 
+/** Return a text of the service in the page's words, which has forms where a request has members. */
+export function inPageWords(text: string): string {
+  const forms = text.replace(/\bPost its file in `files` as/g, "Add its file as");
+  return forms.replace(/\b(in|to)( the request's)? `(signature|constexprs|options|arguments|files)`/g, (_, word: string, __, member: string) => `${word} ${member[0]!.toUpperCase()}${member.slice(1)}`);
+}
+
 export interface Toolchain {
   id: string;
   triton: string;

@@ -132,6 +132,10 @@ def test_the_state_of_the_deployment_is_shown_in_words(visit: Visit) -> None:
 
     expect(system.get_by_role("row", name="default toolchain")).to_be_visible()
     expect(system).to_contain_text("seccomp")
+    expect(system.get_by_role("row", name="default toolchain")).to_contain_text("Triton 3.")
+    heading = system.get_by_role("rowheader", name="default toolchain").bounding_box()
+    assert heading is not None
+    assert heading["width"] > heading["height"]
     assert "{" not in system.inner_text()
     assert violations(page) == []
     system.get_by_role("button", name="Close").click()

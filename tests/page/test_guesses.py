@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit, compiled
-from tests.page.pages import SOURCE, box_of, pane, write
+from tests.page.pages import SOURCE, box_of, pane, source_of, write
 from tests.page.test_everywhere import violations
 
 KERNEL = (
@@ -26,7 +26,7 @@ def test_a_guess_is_named_above_all_results_and_before_its_numbers(visit: Visit)
     write(page, KERNEL)
     assumes = page.locator(".assumes")
     expect(assumes.locator("summary")).to_have_text(
-        "copy assumes *fp32 x_ptr; i32 n divisible by 16; BLOCK=64 (an example)"
+        "copy assumes *fp32 x_ptr; i32 n divisible by 16; for example BLOCK=64"
     )
     assert box_of(assumes)["y"] < box_of(page.locator(".panes"))["y"]
     badge = pane(page, "Resources").locator(".guessed")
@@ -48,8 +48,16 @@ def test_the_guess_returns_to_a_field_that_is_left_empty(visit: Visit) -> None:
     block.press("Tab")
 
     expect(block).to_have_value("64")
-    expect(page.locator(".assumes summary")).to_contain_text("BLOCK=64 (an example)")
+    expect(page.locator(".assumes summary")).to_contain_text("for example BLOCK=64")
     compiled(page)
+
+
+def test_an_example_with_a_comment_rests_on_no_guess(visit: Visit) -> None:
+    page = visit()
+    write(page, f"{source_of(page)}# mine\n")
+    compiled(page)
+
+    expect(page.locator(".guessed")).to_have_count(0)
 
 
 def test_each_assumption_has_a_switch_that_compiles_another(visit: Visit) -> None:

@@ -35,6 +35,19 @@ def test_a_module_that_is_missing_is_added_in_a_tab_and_shared(visit: Visit) -> 
     expect(friend.locator(".left .editor .cm-content").first).to_be_visible()
 
 
+def test_a_statement_that_lacks_a_module_offers_it_in_the_page_s_words(visit: Visit) -> None:
+    page = visit()
+    head, kernel = KERNEL.replace("VALUE", "1.0").split("from pkg.config import 1.0\n")
+    changes = "def change():\n    globals()['fill'] = None\n\n\nif COUNT > 1:\n    change()\n"
+    write(page, f"{head}from ..device import COUNT\n{kernel}\n\n{changes}")
+
+    said = page.get_by_label("Diagnostics")
+    expect(said).to_contain_text('Add its file as "device.py"')
+    said.get_by_role("button", name="Add device.py").click()
+    page.keyboard.insert_text("COUNT = 1\n")
+    compiled(page)
+
+
 def test_a_removed_file_is_restored_with_its_text(visit: Visit) -> None:
     page = visit()
     write(page, KERNEL)

@@ -68,7 +68,7 @@ def test_an_error_keeps_the_last_good_results_dimmed_and_where_they_were_scrolle
     compiled(page, "failed")
 
     for title in ("TTIR", "PTX", "Resources"):
-        expect(pane(page, title).locator(".outdated")).to_contain_text("From before the error")
+        expect(pane(page, title).locator(".outdated")).to_contain_text("Last good output")
     expect(scroller).to_be_visible()
     assert scroller.evaluate("each => each.scrollTop") == 300
     assert violations(page) == []

@@ -203,6 +203,8 @@ def test_a_comparison_counts_resources_and_instructions(page: Page) -> None:
     shown = pane(page, "Comparison")
 
     expect(shown.get_by_role("row", name="num_warps default 8")).to_be_visible()
+    counts = shown.get_by_role("row", name=re.compile(r"^instructions per warp"))
+    expect(counts.locator(".delta")).not_to_have_class(re.compile("good|bad"))
     expect(shown.get_by_role("row", name=re.compile(r"^registers \d+ \d+"))).to_be_visible()
     expect(shown.get_by_role("row", name=re.compile(r"^global load \d+ \d+ .\d+"))).to_be_visible()
     expect(shown.get_by_role("row", name=re.compile(r"^\d+ .\d+$")).first).to_be_attached()

@@ -34,7 +34,7 @@ def test_a_witness_fills_the_run_pane_and_a_full_proof_gives_a_badge(visit: Visi
     contract = proof.get_by_label("Contract: what holds for every launch")
     contract.fill(ADD.format(extent="n_elements - 1"))
     proof.get_by_role("button", name="Prove", exact=True).click()
-    expect(proof.get_by_role("status")).to_contain_text("refuted")
+    expect(proof.get_by_role("status")).to_contain_text("Refuted")
     expect(page.locator(BADGE)).to_have_count(0)
 
     proof.get_by_role("button", name="To the Run pane").click()
@@ -46,7 +46,7 @@ def test_a_witness_fills_the_run_pane_and_a_full_proof_gives_a_badge(visit: Visi
     contract.fill(ADD.format(extent="n_elements"))
     proof.get_by_role("button", name="Prove", exact=True).click()
     expect(proof.get_by_role("status")).to_contain_text("Proved for all")
-    expect(proof.get_by_text("Re-checked: ")).to_contain_text("runs, bit-vectors agree")
+    expect(proof.get_by_text("Double-checked: ")).to_contain_text("the bit-level check agrees")
     badge = page.locator(BADGE)
     expect(badge).to_contain_text("Proved for all sizes under x_ptr: n_elements; y_ptr")
 
@@ -59,7 +59,7 @@ def test_a_witness_fills_the_run_pane_and_a_full_proof_gives_a_badge(visit: Visi
     write(page, source_of(page).replace("mask=mask", "mask=offsets < n_elements + 1"))
     compile_now(page)
     expect(page.locator("#state.succeeded")).to_be_visible()
-    expect(proof.get_by_role("status")).to_contain_text("refuted")
+    expect(proof.get_by_role("status")).to_contain_text("Refuted")
     expect(page.locator(BADGE)).to_have_count(0)
 
 
@@ -77,6 +77,8 @@ def test_an_overflow_has_a_fix_to_apply_and_a_mistake_its_place(visit: Visit) ->
     contract.fill(OF_ROWS)
     proof.get_by_role("button", name="Prove", exact=True).click()
     expect(proof).to_contain_text("32-bit overflow: refuted")
+    expect(proof.get_by_role("status")).to_contain_text("can overflow")
+    expect(proof).to_contain_text("In bounds: proved only if no integer overflows")
     proof.get_by_role("button", name="line 9").click()
     expect(page.locator(f"{SOURCE} .cm-activeLine")).to_contain_text("tl.store")
     proof.get_by_role("button", name="Apply").click()
