@@ -117,8 +117,8 @@ def out_of_bounds(
         advice = f"Offsets must not be negative: mask those lanes, or start later in {leaf.name}."
     elif element == end and lanes == 1 and mask is not None and mask.is_inclusive and not is_ir:
         advice = (
-            "Its mask has one lane too many: did you mean < instead of <=? Or the argument that "
-            f"bounds the mask exceeds the size of {leaf.name}."
+            "Its mask includes one lane too many: use < instead of <=, or correct the argument "
+            f"that bounds it if that exceeds the size of {leaf.name}."
         )
     message = f"{_beyond(access, slot, address, location)}{_also(lanes)} {advice}"
     index = index_of(element, leaf)

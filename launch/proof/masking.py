@@ -45,9 +45,12 @@ def masked(source: str, line: int, column: int, extent: str) -> Iterator[str]:
 
 
 def _is_at(call: ast.Call, line: int, column: int) -> bool:
-    is_there = (call.lineno, call.col_offset + 1) == (line, column)
+    return (call.lineno, call.col_offset + 1) == (line, column) and _is_access(call)
+
+
+def _is_access(call: ast.Call) -> bool:
     is_access = isinstance(call.func, ast.Attribute) and call.func.attr in _MASK_AT
-    return is_there and is_access and bool(call.args)
+    return is_access and bool(call.args)
 
 
 def _masks(function: ast.FunctionDef, call: ast.Call, extent: str) -> Iterator[str]:
@@ -129,19 +132,39 @@ def _assigned(function: ast.FunctionDef, name: ast.Name) -> ast.expr | None:
 
 
 def _with_less(source: str, function: ast.FunctionDef, call: ast.Call) -> Iterator[str]:
-    """Yield the source with `<` for each `<=` of a call's mask, also where that has a name."""
+    """Yield the source with `<` for each `<=` of a call's mask, also where that has a name.
+
+    First with the same comparison changed in all masks, then in its own alone.
+    """
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    accesses = [node for node in calls if _is_access(node)]
+    all_bounds = dict.fromkeys(node for each in accesses for node in _upper_bounds(function, each))
+    for node in _upper_bounds(function, call):
+        alike = [other for other in all_bounds if ast.unparse(other) == ast.unparse(node)]
+        yield _less(source, alike)
+        if len(alike) > 1:
+            yield _less(source, [node])
+
+
+def _upper_bounds(function: ast.FunctionDef, call: ast.Call) -> list[ast.Compare]:
+    """Return the comparisons with `<=` of a call's mask."""
     own = _mask_of(call)
     if own is None:
-        return
+        return []
     named = [node for node in ast.walk(own) if isinstance(node, ast.Name)]
     parts = [own, *filter(None, (_assigned(function, name) for name in named))]
+    comparisons = dict.fromkeys(node for part in parts for node in _compared(part))
+    return [node for node in comparisons if isinstance(node.ops[0], ast.LtE)]
+
+
+def _less(source: str, comparisons: Sequence[ast.Compare]) -> str:
     starts = _starts(source)
-    for node in dict.fromkeys(node for part in parts for node in _compared(part)):
+    for node in sorted(comparisons, key=lambda each: (each.lineno, each.col_offset), reverse=True):
         end_line, end_column = node.left.end_lineno or 0, node.left.end_col_offset or 0
         first = starts[end_line - 1] + end_column
         last = starts[node.comparators[0].lineno - 1] + node.comparators[0].col_offset
-        if isinstance(node.ops[0], ast.LtE):
-            yield source[:first] + source[first:last].replace("<=", "<", 1) + source[last:]
+        source = source[:first] + source[first:last].replace("<=", "<", 1) + source[last:]
+    return source
 
 
 def _starts(source: str) -> list[int]:

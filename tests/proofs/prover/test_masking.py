@@ -71,6 +71,14 @@ def test_a_mask_that_is_one_too_long_gets_a_smaller_sign(mask: str) -> None:
     assert "inside = offsets < n" in first or "tl.load(x_ptr + offsets, mask=offsets < n)" in first
 
 
+def test_equal_masks_that_are_one_too_long_are_changed_together_and_then_one_alone() -> None:
+    body = FORGOTTEN.replace("+ offsets)", "+ offsets, mask=offsets <= n)")
+    body = body.replace("x, mask=offsets < n", "x, mask=offsets <= n")
+    together, alone, *_ = proposals(body, 3, "tl.load", "n")
+    assert together == body.replace("<=", "<")
+    assert alone == body.replace("<=", "<", 1)
+
+
 def test_a_load_without_other_is_proposed_with_some_and_a_store_with_none() -> None:
     calls = [
         "mask=offsets < n)",

@@ -128,8 +128,8 @@ async def test_a_mask_that_is_off_by_one(device):
     finding = await found(device, "masks_one_too_many", arguments, grid=(2,), BLOCK=32)
     assert (finding["access"], finding["index"], finding["program"]) == ("read", [40], [1, 0, 0])
     assert finding["message"].endswith(
-        "Its mask has one lane too many: did you mean < instead of <=? "
-        "Or the argument that bounds the mask exceeds the size of x_ptr."
+        "Its mask includes one lane too many: use < instead of <=, or correct the argument that "
+        "bounds it if that exceeds the size of x_ptr."
     )
 
 

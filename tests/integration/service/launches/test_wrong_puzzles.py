@@ -26,7 +26,7 @@ def add_ten(kernel: str) -> dict[str, Any]:
     ("kernel", "access", "argument", "advice"),
     [
         ("forgets_the_mask_of_its_store", "write", "z_ptr", "Give tl.store a mask"),
-        ("masks_one_too_many", "read", "x_ptr", "did you mean < instead of <=?"),
+        ("masks_one_too_many", "read", "x_ptr", "use < instead of <="),
     ],
 )
 def test_one_element_too_many_is_out_of_bounds(
