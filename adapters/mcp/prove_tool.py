@@ -22,9 +22,9 @@ _ADVICE = {
     "race": "race: its own elements for each program, or an atomic",
 }
 _BITS = {
-    "agrees": "agree with",
-    "timeout": "reached the limit of their effort for",
-    "not_modelled": "do not model",
+    "agrees": "agrees with",
+    "timeout": "reached its limit for",
+    "not_modelled": "does not cover",
 }
 _MAX_SHOWN = 12
 
@@ -101,7 +101,9 @@ def _rechecked(accesses: list[Mapping[str, Any]]) -> str:
     unseen = sum(not item["runs"] and item["bits"] != "agrees" for item in seen)
     gap = f"; {unseen} of {len(seen)} proofs were not re-checked" if unseen else ""
     runs = f"at least {least} runs agree with each proof" if least else "no run tried some proofs"
-    return f"re-checked: {runs}; bit-vectors {_by_bits([item['bits'] for item in seen])}{gap}"
+    return (
+        f"re-checked: {runs}; the bit-vector check {_by_bits([item['bits'] for item in seen])}{gap}"
+    )
 
 
 def _by_bits(outcomes: list[str]) -> str:

@@ -24,9 +24,9 @@ _MAX_RUNS = 12
 _TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
 _OF_A_PAIR = "store the same"
 _BITS = {
-    "agrees": "agree with",
-    "timeout": "reached the limit of their effort for",
-    "not_modelled": "do not model",
+    "agrees": "agrees with",
+    "timeout": "reached its limit for",
+    "not_modelled": "does not cover",
 }
 
 
@@ -50,7 +50,7 @@ def _by_bits(outcomes: Sequence[str | None]) -> str:
     """Return what bit-vectors did with the proofs: to reach a limit is not to disagree."""
     counts = Counter(outcomes)
     if counts["agrees"] == len(outcomes):
-        return "agree"
+        return "agrees"
     return ", ".join(
         f"{verb} {counts[outcome]} of {len(outcomes)} proofs"
         for outcome, verb in _BITS.items()
@@ -213,7 +213,9 @@ class Proof:
             return ""
         runs = sorted(int(item.get("runs") or 0) for item in seen)
         spread = f"{runs[0]:,}" if runs[0] == runs[-1] else f"{runs[0]:,} to {runs[-1]:,}"
-        return f"{spread} runs, bit-vectors {_by_bits([item.get('bits') for item in seen])}"
+        return (
+            f"{spread} runs, the bit-vector check {_by_bits([item.get('bits') for item in seen])}"
+        )
 
     def render(self, name: str = POSTED_SOURCE) -> str:
         """Return the answers as lines; `name` is the file's."""

@@ -79,7 +79,7 @@ export function isWhole({ state, verdict, accesses }: Proof): boolean {
 }
 
 /** Words for each outcome of a re-check by bit-vectors. */
-const BITS = { agrees: "agrees with", timeout: "ran out of time for", not_modelled: "does not cover" };
+const BITS = { agrees: "agrees with", timeout: "reached its limit for", not_modelled: "does not cover" };
 
 /** Return what re-checks saw of all proofs; "" without any. */
 export function recheckedText(accesses: Access[]): string {
@@ -93,7 +93,7 @@ export function recheckedText(accesses: Access[]): string {
   const compared = seen.every(({ bits }) => bits === "agrees") ? "agrees" : outcomes.join(", ");
   const unseen = seen.filter(({ runs, bits }) => !runs && bits !== "agrees").length;
   const gap = unseen ? ` ${unseen} of ${seen.length} proofs were not double-checked.` : "";
-  return `Double-checked: ${least === most ? least : `${least} to ${most}`} test runs; the bit-level check ${compared}.${gap}`;
+  return `Double-checked: ${least === most ? least : `${least} to ${most}`} test runs; the bit-vector check ${compared}.${gap}`;
 }
 
 /** Return a launch and its further cases, as a proof infers a contract from them; without cases, two of other sizes. */

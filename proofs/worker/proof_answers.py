@@ -21,9 +21,9 @@ MAX_WRITTEN = 4_096
 _WORST_FIRST: tuple[Verdict, ...] = ("refuted", "unknown", "possible")
 _NO_RUN = "no launch reached it, or the CPU device cannot run the kernel"
 _BY_BITS = {
-    "agrees": "bit-vectors agree",
-    "timeout": "bit-vectors reached the limit of their effort",
-    "not_modelled": "bit-vectors do not model it",
+    "agrees": "the bit-vector check agrees",
+    "timeout": "the bit-vector check reached its limit",
+    "not_modelled": "the bit-vector check does not cover it",
 }
 _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 

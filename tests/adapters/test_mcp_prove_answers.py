@@ -14,8 +14,8 @@ def accesses(*seen: tuple[int, str]) -> list[dict[str, Any]]:
 
 def test_bit_vectors_that_reached_a_limit_do_not_disagree() -> None:
     assert _rechecked(accesses((60, "timeout"), (72, "timeout"))) == (
-        "re-checked: at least 60 runs agree with each proof; bit-vectors reached the limit of "
-        "their effort for 2 of 2 proofs"
+        "re-checked: at least 60 runs agree with each proof; the bit-vector check reached its "
+        "limit for 2 of 2 proofs"
     )
 
 
@@ -23,15 +23,15 @@ def test_each_outcome_of_bit_vectors_is_counted() -> None:
     text = _rechecked(accesses((60, "agrees"), (60, "timeout"), (60, "not_modelled")))
 
     assert text.endswith(
-        "; bit-vectors agree with 1 of 3 proofs, reached the limit of their effort for 1 of 3 "
-        "proofs, do not model 1 of 3 proofs"
+        "; the bit-vector check agrees with 1 of 3 proofs, reached its limit for 1 of 3 proofs, "
+        "does not cover 1 of 3 proofs"
     )
 
 
 def test_a_proof_that_nothing_re_checked_is_counted() -> None:
     assert _rechecked(accesses((0, "timeout"), (0, "agrees"))) == (
-        "re-checked: no run tried some proofs; bit-vectors agree with 1 of 2 proofs, reached the "
-        "limit of their effort for 1 of 2 proofs; 1 of 2 proofs were not re-checked"
+        "re-checked: no run tried some proofs; the bit-vector check agrees with 1 of 2 proofs, "
+        "reached its limit for 1 of 2 proofs; 1 of 2 proofs were not re-checked"
     )
 
 

@@ -46,7 +46,7 @@ def test_a_witness_fills_the_run_pane_and_a_full_proof_gives_a_badge(visit: Visi
     contract.fill(ADD.format(extent="n_elements"))
     proof.get_by_role("button", name="Prove", exact=True).click()
     expect(proof.get_by_role("status")).to_contain_text("Proved for all")
-    expect(proof.get_by_text("Double-checked: ")).to_contain_text("the bit-level check agrees")
+    expect(proof.get_by_text("Double-checked: ")).to_contain_text("the bit-vector check agrees")
     badge = page.locator(BADGE)
     expect(badge).to_contain_text("Proved for all sizes under x_ptr: n_elements; y_ptr")
 

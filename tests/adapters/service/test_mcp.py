@@ -609,6 +609,6 @@ async def test_prove_shows_the_sizes_that_break_a_kernel(system: Deployment) -> 
     )
 
     assert f"store {names[2]}: in bounds: refuted at {names[-1]} = 1" in text
-    assert re.search(r"re-checked: at least \d+ runs agree with each proof; bit-vec", text)
+    assert re.search(r"re-checked: at least \d+ runs agree with each proof; the bit-vec", text)
     assert "; proved with: tl.store(" in text
     assert "fix the refuted line" in text.splitlines()[-1]

@@ -80,4 +80,4 @@ def test_what_only_bit_vectors_re_checked_is_answered_with_that() -> None:
     found = comparison_of(answer, job_of("source"), "").rechecked
     assert found is not None
     assert found.summary.startswith("not re-checked by running")
-    assert found.summary.endswith("bit-vectors agree")
+    assert found.summary.endswith("bit-vector check agrees")

@@ -99,8 +99,8 @@ def test_the_text_of_a_proof_names_what_was_not_re_checked() -> None:
     assert "  in bounds        proved for all sizes" in lines
     assert "  32-bit overflow  proved for all sizes; not re-checked" in lines
     rechecked = (
-        "re-checked: 0 to 60 runs, bit-vectors agree with 1 of 2 proofs, "
-        "reached the limit of their effort for 1 of 2 proofs"
+        "re-checked: 0 to 60 runs, the bit-vector check agrees with 1 of 2 proofs, "
+        "reached its limit for 1 of 2 proofs"
     )
     assert rechecked in lines
 
