@@ -256,13 +256,15 @@ class Inspection(BaseModel):
 
     `autotune` is there where a target was named. For a source that defines only helpers, which
     return values, `written` has a kernel for each: `NAME_stored` loads what NAME takes and stores
-    what it returns. A request may name it, although the source lacks it.
+    what it returns. A request may name it, although the source lacks it. `needs` are the modules to
+    post in `files` for the launches in the source: it imports them, and a launch was not reached.
     """
 
     state: Literal["queued", "running", "succeeded", "failed"]
     kernels: list[InspectedKernel] = Field(default_factory=list)
     written: list[InspectedKernel] = Field(default_factory=list)
     autotune: AutotuneReading | None = None
+    needs: list[str] = Field(default_factory=list)
     diagnostics: list[Diagnostic] = Field(default_factory=list)
     problem: Problem | None = None
 

@@ -32,7 +32,7 @@ class ReadReport:
     `kernel` is None where only running the source can choose it, and in an inspection.
     """
 
-    facts: dict[str, list[dict[str, Any]]]
+    facts: dict[str, Any]
     kernel: str | None = None
     ms: float = 0.0
 

@@ -3,7 +3,7 @@
 Standard library only.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from compiler.messages.orders import Execution, Order
@@ -63,8 +63,10 @@ class LaunchesReport:
     """The first launch of each kernel of the source, in their order.
 
     `stop` is the line at which the script ended, or a statement that it went on without, and the
-    cause; None if it ran to its end.
+    cause; None if it ran to its end. `needs` are modules that it imports and that the caller may
+    have.
     """
 
     launches: list[KernelLaunch]
     stop: str | None = None
+    needs: list[str] = field(default_factory=list)

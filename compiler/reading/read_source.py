@@ -85,7 +85,11 @@ def read_source(order: ReadOrder, body: bytes, send: object = None) -> ReadRepor
         for helper in helpers:
             _place_at(stated[helper.name + SUFFIX], helper)
         written = [stated.pop(helper.name + SUFFIX) for helper in helpers]
-        listed = {"kernels": list(stated.values()), "written": written}
+        listed = {
+            "kernels": list(stated.values()),
+            "written": written,
+            "launches": _reaches_launch(source.tree),
+        }
     else:
         kernel = _kernel(source, order.kernel, order.functions)
         listed = {"kernels": list(stated.values())}
@@ -243,14 +247,61 @@ def _launched(tree: ast.Module) -> dict[str, int]:
     """
     lines: dict[str, int] = {}
     for node in ast.walk(tree):
-        match node:
-            case (
-                ast.Call(func=ast.Subscript(value=ast.Name() | ast.Attribute() as launched))
-                | ast.Call(func=ast.Attribute(value=ast.Name() as launched, attr="warmup"))
-            ):
-                name = ast.unparse(launched)
-                lines[name] = min(node.lineno, lines.get(name, node.lineno))
+        if isinstance(node, ast.Call) and (name := _launched_name(node)) is not None:
+            lines[name] = min(node.lineno, lines.get(name, node.lineno))
     return lines
+
+
+def _launched_name(call: ast.Call) -> str | None:
+    match call.func:
+        case (
+            ast.Subscript(value=ast.Name() | ast.Attribute() as launched)
+            | ast.Attribute(value=ast.Name() as launched, attr="warmup")
+        ):
+            return ast.unparse(launched)
+    return None
+
+
+def _reaches_launch(tree: ast.Module) -> bool:
+    """Return whether running the text as a script may launch something.
+
+    What a statement with a call names may run, and so may what that names in turn. A text with
+    `"__main__"` may find its functions in other ways (`unittest.main()`).
+    """
+    if any(isinstance(node, ast.Constant) and node.value == "__main__" for node in ast.walk(tree)):
+        return True
+    defined = _run_by_name(tree)
+    waiting: list[ast.AST] = [*filter(_has_call, module_level(tree.body))]
+    while waiting:
+        match node := waiting.pop():
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                waiting += [*node.decorator_list, node.args]
+                continue
+            case ast.Call() if _launched_name(node) is not None:
+                return True
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                waiting += defined.pop(name, ())
+        waiting += ast.iter_child_nodes(node)
+    return False
+
+
+def _run_by_name(tree: ast.Module) -> dict[str, list[ast.AST]]:
+    """Return what may run where a name is used: functions, methods, and what other names mean."""
+    defined: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                defined.setdefault(node.name, []).extend(node.body)
+            case ast.ClassDef():  # code with the class may call its methods
+                methods = (part for each in node.body for part in getattr(each, "body", ()))
+                defined.setdefault(node.name, []).extend(methods)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                defined.setdefault(name, []).append(value)
+    return defined
+
+
+def _has_call(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Call) for part in ast.walk(node))
 
 
 def _only_kernel(

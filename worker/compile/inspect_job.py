@@ -52,6 +52,7 @@ from worker.compile.reports import (
     FunctionName,
     InspectReport,
     Malformed,
+    ModuleNames,
     is_small,
     kept_diagnostics,
 )
@@ -87,6 +88,7 @@ _read_launches = _LIMITS.reader(
     LaunchesReport,
     launches=Annotated[list[_LAUNCH], Field(max_length=MAX_LAUNCHES)],
     stop=Annotated[str | None, Field(max_length=MAX_STOP_CHARS)],
+    needs=ModuleNames,
 )
 
 
@@ -101,8 +103,10 @@ async def do_inspection(
     job, pool = attempt.job, context.pool
     is_own = job.toolchain_id == context.toolchain.id
     try:
-        inspection = _inspection(await inspect_source(pool, job))
-        inspection.kernels = await with_launches(pool, job, inspection.kernels)
+        read = await inspect_source(pool, job)
+        inspection = _inspection(read)
+        if read.report is not None and read.report.facts.launches:
+            inspection = await _with_launches(pool, job, inspection)
         if inspection.state == "succeeded" and job.target is not None:
             asked = AutotunedSource(
                 job.source, job.files, job.kernel, job.target, job.module, job.absent
@@ -176,16 +180,15 @@ def _value(described: dict[str, Any] | None) -> dict[str, Any] | None:
     return described | {"literal": written_value(described["literal"])}
 
 
-async def with_launches(
-    pool: Pool, job: InspectJob, kernels: list[InspectedKernel]
-) -> list[InspectedKernel]:
-    """Return the kernels, with the arguments of the source's own launches as proposals.
+async def _with_launches(pool: Pool, job: InspectJob, inspection: Inspection) -> Inspection:
+    """Return an inspection with the arguments of the source's own launches as proposals.
 
-    A kernel without such a launch keeps those from its use, and so does a source whose script ends
-    its process, or reports what no request could contain.
+    It names the modules for whose lack one may not have been reached. A kernel without a launch
+    keeps those from its use, and so does a source whose script ends its process, or reports what no
+    request could contain.
     """
-    if not any(kernel.launched for kernel in kernels):
-        return kernels
+    if not any(kernel.launched for kernel in inspection.kernels):
+        return inspection
     order = LaunchesOrder(
         kernel=None,
         module=job.module,
@@ -198,16 +201,19 @@ async def with_launches(
         report = read_run(outcome, _read_launches).report
     except Malformed as error:  # such as a constexpr that is too long for any request
         _log.info("nothing is known of the launches of a source: %s", error)
-        return kernels
+        return inspection
     if report is None:  # it ended the child
-        return kernels
+        return inspection
     by_name = {launch.kernel: launch for launch in report.launches}
-    return [
+    kernels = [
         _launched(kernel, by_name[kernel.name])
         if kernel.name in by_name
         else _without_launch(kernel, report.stop)
-        for kernel in kernels
+        for kernel in inspection.kernels
     ]
+    is_any_missed = any(kernel.launched and kernel.launch is None for kernel in kernels)
+    needs = list(report.needs) if is_any_missed else []
+    return inspection.model_copy(update={"kernels": kernels, "needs": needs})
 
 
 def _without_launch(kernel: InspectedKernel, stop: str | None) -> InspectedKernel:

@@ -237,6 +237,8 @@ class InspectedFacts(Report):
 
     kernels: list[InspectedKernel]
     written: list[InspectedKernel] = Field(default_factory=list, max_length=messages.MAX_WRITTEN)
+    launches: bool
+    """True if running the source as a script may launch a kernel."""
 
 
 class InspectReport(Report):

@@ -156,7 +156,8 @@ async def inspected(
     while True:
         left_s = max(0.0, deadline - monotonic())
         inspection = await _inspect(connection, source, with_modules(members, package), left_s)
-        if package is None or not package.supply(needs_of(Problem.of(inspection))):
+        needs = needs_of(Problem.of(inspection)) or inspection.get("needs") or ()
+        if package is None or not package.supply(needs):
             return inspection
 
 

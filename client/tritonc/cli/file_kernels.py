@@ -3,10 +3,11 @@
 import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -14,7 +15,7 @@ from tritonc.cli.posted_file import PostedFile, read_source, specialized
 from tritonc.cli.terminal import Say, Terminal
 from tritonc.gate.measure_cells import AT_ONCE
 from tritonc.packages.jit_uses import JitUses
-from tritonc.service_errors import WaitExpired
+from tritonc.service_errors import ProblemError, ServerUnavailable, TritoncError, WaitExpired
 from tritonc.signature_sources import InvalidSignatureSource
 
 DEFAULT_TARGET = "cuda:90"
@@ -23,7 +24,7 @@ LINE_EVERY_S = 5.0
 """The least seconds between two lines of progress, where it cannot be drawn."""
 _UNFLAGGED = {"file": [], "no_local_imports": False, "like": [], "autotune": False, "kernel": None}
 _JIT = re.compile(rb"\bjit\b")
-_UNREADABLE = (ArgumentTypeError, InvalidSignatureSource, OSError, WaitExpired)
+_UNREADABLE = (ArgumentTypeError, InvalidSignatureSource, OSError, ProblemError)
 """The errors of one file, which do not stop the others."""
 
 
@@ -44,36 +45,54 @@ class FileKernel:
     """The assumptions behind its members."""
 
 
+@dataclass(frozen=True, slots=True)
+class NamedKernels:
+    """The kernels that were read; `error` is what kept the service from reading the other files."""
+
+    kernels: list[FileKernel]
+    error: TritoncError | None = None
+
+
 def named_kernels(
-    words: Sequence[str], target: str, client: Client, terminal: Terminal
-) -> list[FileKernel]:
+    words: Sequence[str], target: str, client: Client, terminal: Terminal, wait_s: float
+) -> NamedKernels:
     """Return the kernels of files, folders and installed packages, without functions they call.
 
     A file that cannot be read is left out with a note if there are others. Raises ArgumentTypeError
-    if there is no kernel, and the errors of a single file.
+    if there is no kernel, the errors of a single file, and those of a service that answers nothing.
     """
     files = _named_files(words)
     paths = [path for path, is_named in files.items() if is_named or _has_kernels(path)]
     uses = JitUses.of(files)
-    kernels: list[FileKernel] = []
-    with (
-        terminal.progress("reading kernels", line_every_s=LINE_EVERY_S) as say,
-        ThreadPoolExecutor(AT_ONCE) as pool,
-    ):
-        reading = [
-            pool.submit(_file_kernels, path, uses, target, client, terminal.say) for path in paths
-        ]
-        for done, (path, read) in enumerate(zip(paths, reading, strict=True), 1):
-            try:
-                kernels += read.result()
-            except _UNREADABLE as error:
-                if len(paths) == 1:
-                    raise
-                terminal.say(f"note: {path} is left out: {error}")
-            say(f"read {done} of {len(paths)} files")
-    if not kernels:
+    reading = _Reading(uses, target, client, terminal.say, monotonic() + wait_s)
+    kernels: dict[Path, list[FileKernel]] = {}
+    error: TritoncError | None = None
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        with terminal.progress("reading kernels", line_every_s=LINE_EVERY_S) as say:
+            asked = {pool.submit(reading.kernels_of, path): path for path in paths}
+            for done, read in enumerate(as_completed(asked), 1):
+                path = asked[read]
+                try:
+                    kernels[path] = read.result()
+                except _UNREADABLE as unreadable:
+                    if len(paths) == 1:
+                        raise
+                    terminal.say(f"note: {path} is left out: {unreadable}")
+                except (ServerUnavailable, WaitExpired) as unread:
+                    if not kernels:
+                        raise
+                    error = unread
+                    left = len(paths) - done + 1
+                    terminal.say(f"note: {left} of {len(paths)} files are left out: {unread}")
+                    break
+                say(f"read {done} of {len(paths)} files")
+    finally:
+        pool.shutdown(cancel_futures=True)
+    listed = [kernel for path in paths for kernel in kernels.get(path, ())]
+    if not listed and error is None:
         raise ArgumentTypeError(f"{', '.join(words)}: there is no @triton.jit")
-    return kernels
+    return NamedKernels(listed, error)
 
 
 def _named_files(words: Sequence[str]) -> dict[Path, bool]:
@@ -122,41 +141,54 @@ def _package(name: str) -> Path | None:
     return Path(folders[0]) if folders else None
 
 
-def _file_kernels(
-    path: Path, uses: JitUses, target: str, client: Client, say: Say
-) -> list[FileKernel]:
-    """Return the kernels of a file; `say` gets what was inferred.
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads files until `ends_at`; `say` gets what was inferred."""
 
-    Raises ArgumentTypeError if the service cannot read the file.
-    """
-    posted = read_source(str(path), Namespace(**_UNFLAGGED))
-    if posted.language:
-        raise ArgumentTypeError(f"{path} is IR; name Python files")
-    inspection = posted.inspected(client)
-    if problem := inspection.get("problem"):
-        raise ArgumentTypeError(f"{path}: {problem.get('detail') or problem.get('slug')}")
-    kernels = inspection.get("kernels") or ()
-    called = {other for kernel in kernels for other in kernel.get("calls") or ()}
-    return [
-        _file_kernel(posted, kernel, target, client, say)
-        for kernel in kernels
-        if uses.is_launched(path, name := kernel["name"])
-        or not (name in called or uses.is_called(path, name))
-    ]
+    uses: JitUses
+    target: str
+    client: Client
+    say: Say
+    ends_at: float
 
+    def kernels_of(self, path: Path) -> list[FileKernel]:
+        """Return the kernels of a file.
 
-def _file_kernel(
-    posted: PostedFile, kernel: Mapping[str, Any], target: str, client: Client, say: Say
-) -> FileKernel:
-    inferred: list[str] = []
-    asked, named = Namespace(**_UNFLAGGED), {"kernel": kernel["name"]}
-    members = specialized(posted, asked, named, target, client, inferred.append)
-    for line in inferred:
-        say(line)
-    signature = members.get("signature") or {}
-    known = {*signature, *(members.get("constexprs") or ())}
-    unknown = tuple(p for p in kernel["parameters"] if p["name"] not in known and not p["default"])
-    if isinstance(signature, str):
-        unknown = ()
-    is_written = not (inferred or unknown)
-    return FileKernel(posted, kernel["name"], members, unknown, is_written, tuple(inferred))
+        Raises ArgumentTypeError if the service cannot read the file, and the client's errors.
+        """
+        posted = read_source(str(path), Namespace(**_UNFLAGGED))
+        if posted.language:
+            raise ArgumentTypeError(f"{path} is IR; name Python files")
+        posted = replace(posted, wait_s=max(0.0, self.ends_at - monotonic()))
+        inspection = posted.inspected(self.client)
+        if problem := inspection.get("problem"):
+            raise ArgumentTypeError(f"{path}: {problem.get('detail') or problem.get('slug')}")
+        kernels = inspection.get("kernels") or ()
+        called = {other for kernel in kernels for other in kernel.get("calls") or ()}
+        return [
+            self._kernel(posted, kernel, inspection)
+            for kernel in kernels
+            if self.uses.is_launched(path, name := kernel["name"])
+            or not (name in called or self.uses.is_called(path, name))
+        ]
+
+    def _kernel(
+        self, posted: PostedFile, kernel: Mapping[str, Any], inspection: Mapping[str, Any]
+    ) -> FileKernel:
+        inferred: list[str] = []
+        asked, named = Namespace(**_UNFLAGGED), {"kernel": kernel["name"]}
+        posted = replace(posted, wait_s=max(0.0, self.ends_at - monotonic()))
+        members = specialized(
+            posted, asked, named, self.target, self.client, inferred.append, inspection=inspection
+        )
+        for line in inferred:
+            self.say(line)
+        signature = members.get("signature") or {}
+        known = {*signature, *(members.get("constexprs") or ())}
+        unknown = tuple(
+            p for p in kernel["parameters"] if p["name"] not in known and not p["default"]
+        )
+        if isinstance(signature, str):
+            unknown = ()
+        is_written = not (inferred or unknown)
+        return FileKernel(posted, kernel["name"], members, unknown, is_written, tuple(inferred))

@@ -177,7 +177,8 @@ def _row(check: Check) -> list[str]:
 def _write_gate_file(args: Namespace, client: Client, terminal: Terminal) -> None:
     """Write the gate file, and report what was inferred and what is unknown.
 
-    Raises ArgumentTypeError if the gate file exists, or if there is no kernel.
+    Raises ArgumentTypeError if the gate file exists, or if there is no kernel. If the service was
+    lost, or was too slow, it writes what was read, and raises that error.
     """
     path = Path(args.file)
     if path.exists():
@@ -185,13 +186,17 @@ def _write_gate_file(args: Namespace, client: Client, terminal: Terminal) -> Non
             f"{path} exists; name another file, as in: tritonc gate new.toml --init ..."
         )
     targets = list(map(target_name, args.target)) or [DEFAULT_TARGET]
+    read = named_kernels(args.init, targets[0], client, terminal, args.wait_s)
     kernels = [
         FoundKernel(_relative(k, path.parent), k.name, _members(k, terminal), _guesses(k))
-        for k in named_kernels(args.init, targets[0], client, terminal)
+        for k in read.kernels
     ]
     path.write_text(gate_file_text(kernels, targets, args.triton), encoding="utf-8")
     count = f"{len(kernels)} kernel{'' if len(kernels) == 1 else 's'}"
     next_step = "" if args.update_baseline else "; `tritonc gate --update-baseline` comes next"
+    if read.error is not None:
+        terminal.say(f"wrote {path} with {count}, not all that there are")
+        raise read.error
     terminal.say(f"wrote {path} with {count}{next_step}")
 
 

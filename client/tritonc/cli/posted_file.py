@@ -163,12 +163,14 @@ def specialized(
     *,
     swept: Collection[str] = (),
     with_hints: bool = True,
+    inspection: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return `members` with types: those given, by the examples of --like, or found otherwise.
 
     Without --like, what --signature does not give comes from the file, pyproject.toml or use;
     `say` gets what was assumed, in one line. Parameters in `swept` get their values elsewhere.
-    Without `with_hints`, nothing is assumed of sizes and strides. Raises ArgumentTypeError for an
+    Without `with_hints`, nothing is assumed of sizes and strides. `inspection` is that of the
+    source, if it is known. Raises ArgumentTypeError for an
     invalid example, and InvalidSignatureSource.
     """
     is_by_position = isinstance(members.get("signature"), str)
@@ -178,7 +180,7 @@ def specialized(
     if args.like and isinstance(members.get("signature"), str):
         raise ArgumentTypeError("--like needs a --signature by name: --signature 'x_ptr=*fp32:16'")
     examples = {name: launch_argument(text) for name, text in args.like}
-    inspection = source.inspected(client)
+    inspection = source.inspected(client) if inspection is None else inspection
     if not examples:
         if args.autotune:
             swept = {*swept, *_constexprs(inspection, members.get("kernel"))}

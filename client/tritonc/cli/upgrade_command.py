@@ -66,10 +66,10 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """
     tritons = two_tritons(args.triton, client)
     targets = targets_of(args) or [DEFAULT_TARGET]
-    kernels = [
-        _gated(kernel, targets)
-        for kernel in named_kernels(args.sources, targets[0], client, terminal)
-    ]
+    read = named_kernels(args.sources, targets[0], client, terminal, args.wait_s)
+    if read.error is not None:
+        raise read.error
+    kernels = [_gated(kernel, targets) for kernel in read.kernels]
     with terminal.progress("compiling", line_every_s=LINE_EVERY_S) as say:
         upgrade = run_upgrade(client, kernels, tritons, args.wait_s, say)
     if args.patch is not None:

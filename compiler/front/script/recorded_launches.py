@@ -54,6 +54,7 @@ def launches(order: LaunchesOrder, body: bytes, send: Send) -> LaunchesReport:
     del send
     driver_stub.pretend(triton_api.target_of(order.target))
     recorded = _Recorded()
+    needs: list[str] = []
     host_run = HostRun(torch_functions.known_names, recorded.runs(), _MAX_CPU_S)
     # where it took too long or failed, what it launched before counts
     try:
@@ -65,11 +66,11 @@ def launches(order: LaunchesOrder, body: bytes, send: Send) -> LaunchesReport:
                 absent=order.absent,
                 host_run=host_run,
             )
-        stop = _stop(loaded)
+        stop, needs = _stop(loaded), list(loaded.assumptions.needs)
     except Failure as failure:
         stop = failure.message
     cut = stop if stop is None else stop.encode(errors="replace").decode()[:MAX_STOP_CHARS]
-    return LaunchesReport(launches=list(recorded.by_kernel.values()), stop=cut)
+    return LaunchesReport(launches=list(recorded.by_kernel.values()), stop=cut, needs=needs)
 
 
 def _stop(loaded: Loaded) -> str | None:

@@ -182,6 +182,20 @@ def compiled(client: tritonc.Client, path: Path, block: int) -> tritonc.Compilat
     )
 
 
+def test_modules_that_a_launch_lacks_are_sent(system: Deployment, folder: Path) -> None:
+    path = folder / "launches.py"
+    launch = "from sizes import x\nscale[(1,)](x(), 8, B=8)\n"
+    path.write_text(f"{HEAD}FACTOR = tl.constexpr(2)\n{SCALE}\n\n{launch}")
+    (folder / "sizes.py").write_text("import torch\n\ndef x():\n    return torch.empty(8)\n")
+    package = Package.of_file(path, path.read_text())
+
+    with tritonc.Client(system.url) as client:
+        (kernel,) = client.inspect(path.read_text(), package=package)["kernels"]
+
+    assert [*package.files] == ["sizes.py"]
+    assert kernel["launch"]["options"] == {}
+
+
 def test_the_second_request_names_texts_by_their_digests(system: Deployment, folder: Path) -> None:
     helper = TREE["helper.py"] + "#" * 200
     (folder / "helper.py").write_text(helper)

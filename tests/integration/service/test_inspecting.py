@@ -139,6 +139,26 @@ def test_the_line_that_kept_a_launch_from_being_used_is_a_warning(http: httpx.Cl
     ]
 
 
+def test_modules_that_a_launch_lacks_are_asked_for(http: httpx.Client) -> None:
+    text = LAUNCHED.replace("torch.empty(96", "torch.empty(SIZE").replace(
+        "import torch", "from sizes import SIZE\nimport torch", 1
+    )
+
+    asked = inspect(http, text, module="user").json()
+    sent = inspect(http, text, module="user", files={"sizes.py": "SIZE = 96\n"}).json()
+
+    assert (asked["needs"], sent["needs"]) == (["sizes"], [])
+    assert sent["kernels"][0]["launch"]["line"] == 12
+
+
+def test_a_file_whose_functions_are_not_called_is_not_run(http: httpx.Client) -> None:
+    text = LAUNCHED.replace('if __name__ == "__main__":', "import pkg\n\ndef host():")
+
+    (kernel,) = inspect(http, text).json()["kernels"]
+
+    assert (kernel["launched"], kernel["warnings"]) == (True, [])
+
+
 def test_a_script_that_ends_its_process_is_inspected_by_its_text(http: httpx.Client) -> None:
     (kernel,) = inspect(http, LAUNCHED.replace("x = torch", "import os; os._exit(3)")).json()[
         "kernels"

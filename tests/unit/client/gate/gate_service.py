@@ -66,6 +66,8 @@ class GateService(httpx.MockTransport):
         self.proposals: dict[str, str] = {}
         self.parameters = ["x_ptr", "N"]
         self.kernels = ["double"]
+        self.lost_after = 10**6
+        self.inspected = 0
         self.mixes: dict[tuple[str, str], dict[str, Any]] = {}
         self.mix: dict[str, Any] | None = MIX
         self.mix_of: Compiled | None = None
@@ -83,6 +85,9 @@ class GateService(httpx.MockTransport):
         if path.startswith("/v1/compilations"):
             return self._of_compilations(path, request)
         if path == "/v1/inspect":
+            self.inspected += 1
+            if self.inspected > self.lost_after:
+                raise httpx.ConnectTimeout("timed out")
             facts = [self._fact(name) for name in self.parameters]
             source = json.loads(request.content)["source"]
             there = (name for name in self.kernels if f"def {name}(" in source)

@@ -4,6 +4,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.unit.client.gate.gate_service import KERNEL, GateService, gate
 
 
@@ -89,6 +91,33 @@ def test_a_file_that_cannot_be_read_is_left_out_with_a_note(service: GateService
 
     assert [*written_kernels()] == ["double"]
     assert "note: bad.py is left out: bad.py is not" in capsys.readouterr().err
+
+
+def test_a_file_is_inspected_once_for_all_of_its_kernels(service: GateService):
+    Path("double.py").write_text(KERNEL + KERNEL.replace("double", "twice"))
+    service.kernels = ["double", "twice"]
+
+    assert gate(service, "--init", "double.py") == 0
+
+    assert [*written_kernels()] == ["double", "twice"]
+    assert service.inspected == 1
+
+
+def test_what_was_read_before_the_service_was_lost_is_written(
+    service: GateService, capsys: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tritonc._sync.http_connection.sleep", lambda _: None)
+    monkeypatch.setattr("tritonc.cli.file_kernels.AT_ONCE", 1)
+    Path("a.py").write_text(KERNEL)
+    Path("b.py").write_text(KERNEL.replace("double", "twice"))
+    service.lost_after = 1
+
+    assert gate(service, "--init", ".", "--wait-s", "0") == 3
+
+    assert [*written_kernels()] == ["double"]
+    said = capsys.readouterr().err
+    assert "note: 1 of 2 files are left out: no answer from " in said
+    assert "wrote kernels.toml with 1 kernel, not all that there are" in said
 
 
 def test_hidden_folders_are_not_searched(service: GateService, capsys: Any):

@@ -131,6 +131,28 @@ def test_a_function_that_a_kernel_calls_needs_no_annotation() -> None:
     assert [kernel["warnings"] for kernel in kernels_of(text)] == [[], []]
 
 
+HOST = "def run(x):\n    k[(1,)](x)\n\nclass F:\n    def forward(x):\n        run(x)\n"
+REACHING = {
+    "nothing": ("", False),
+    "decorators only": ("@wraps\ndef other(x=size()):\n    run(x)\n", False),
+    "a call": ("run(1)\n", True),
+    "a launch": ("k[(1,)](1)\n", True),
+    "an attribute of a class": ("for x in (1, 2):\n    F.apply(x)\n", True),
+    "another name of it": ("apply = F.apply\n__all__ = [apply]\n", False),
+    "a call by another name": ("apply = F.apply\napply(1)\n", True),
+    "a name that is passed": ("measured(lambda: run)\n", True),
+    "a runner of tests": ("if __name__ == '__main__':\n    unittest.main()\n", True),
+}
+
+
+@pytest.mark.parametrize(("text", "is_reached"), REACHING.values(), ids=REACHING)
+def test_only_code_at_module_level_leads_to_a_launch(text: str, *, is_reached: bool) -> None:
+    kernel = HEAD + "@triton.jit\ndef k(x):\n    tl.store(x, 1.0)\n"
+    report = read_source(ReadOrder(inspect=True), (kernel + HOST + text).encode())
+
+    assert report.facts["launches"] is is_reached
+
+
 def test_a_warmup_is_a_launch() -> None:
     host = "def host(x):\n    made = k.warmup(x, grid=(1,))\n    made[(4, 1, 1)](x)\n"
 
