@@ -122,6 +122,7 @@ const scrollsWithin = EditorView.scrollHandler.of((view, range, { y }) => {
   const { scrollDOM } = view;
   const above = y === "center" ? (scrollDOM.clientHeight - line.height) / 2 : 0;
   scrollDOM.scrollTop += line.top - scrollDOM.getBoundingClientRect().top - above;
+  if (y === "start") scrollDOM.scrollLeft = 0;
   return true;
 });
 

@@ -178,7 +178,7 @@ export class ExplorerPage {
   }
 
   /** Show another state, and why it is not the one that was asked for. `writes`: its text, too, in one step to undo. */
-  private async open(state: PageState, { writes = true, notLed = null as unknown } = {}): Promise<void> {
+  private async open(state: PageState, { writes = true, notLed = null as unknown, behind = [] as readonly string[] } = {}): Promise<void> {
     const before = this.shared();
     this.beginText();
     this.live.stop();
@@ -198,11 +198,11 @@ export class ExplorerPage {
     } finally {
       this.opening -= 1;
     }
-    await this.fillIn();
+    await this.fillIn(undefined, behind);
   }
 
-  /** Fill the forms and panes of the state, and compile it. */
-  private async fillIn(inspection?: Promise<Inspection>): Promise<void> {
+  /** Fill the forms and panes of the state, with others `behind` them, and compile it. */
+  private async fillIn(inspection?: Promise<Inspection>, behind: readonly string[] = []): Promise<void> {
     const { state } = this;
     let compiling: Promise<void>;
     this.opening += 1;
@@ -213,7 +213,7 @@ export class ExplorerPage {
       await idling;
       if (state !== this.state) return; // another one was opened meanwhile
       // now the launch form knows the kernel; the user may have opened panes before
-      this.panes.reset([...new Set([...state.panes, ...this.panes.kinds])]);
+      this.panes.reset([...new Set([...state.panes, ...this.panes.kinds])], behind);
       const kept = await Promise.all(keptIn(state).map((each) => this.compiledOf(each).catch(() => null)));
       this.kept = kept.filter((each) => each !== null);
       if (this.kept.length) this.panes.show({ compiled: this.compiled, kept: this.kept });
@@ -224,8 +224,8 @@ export class ExplorerPage {
   }
 
   private openExample({ request, launch }: Example): void {
-    const asked = launch ? ["run", "see"].filter((kind) => !this.panes.kinds.includes(kind)) : [];
-    this.replace({ ...this.state, request, launch: launch ?? null, contract: null, panes: [...asked, ...this.panes.kinds] });
+    const { target, triton } = this.state.request;
+    this.replace({ ...this.shared(), request: { ...request, target, triton }, launch, contract: null }, ["run", "see"]);
   }
 
   /** Show the text of a file, as if it were pasted over everything. */
@@ -254,10 +254,10 @@ export class ExplorerPage {
   }
 
   /** Open a state instead of what stands here, and offer the way back. */
-  private replace(state: PageState): void {
+  private replace(state: PageState, behind: readonly string[] = []): void {
     const name = this.form.kernel?.name ?? "what was here before";
     leaveLink();
-    void this.open(state).then(() => {
+    void this.open(state, { behind }).then(() => {
       this.edited();
       this.notify(`Opened. Ctrl+Z restores ${name}, with its forms.`, [`Back to ${name}`, () => this.editor.undo()]);
     });

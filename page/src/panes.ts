@@ -142,8 +142,8 @@ export class Panes {
     return dock;
   }
 
-  /** Close all panes and open these, where they were before, if the same ones were open. */
-  reset(kinds: readonly string[]): void {
+  /** Close all panes and open these, where they were before, if the same ones were open; others as tabs `behind` them. */
+  reset(kinds: readonly string[], behind: readonly string[] = []): void {
     this.isArranging = true;
     try {
       this.dock.clear();
@@ -157,6 +157,7 @@ export class Panes {
           this.leaveLines();
         }
       }
+      for (const kind of behind.filter((each) => !known.includes(each))) this.addBehind(kind);
     } finally {
       this.isArranging = false;
     }
@@ -217,12 +218,18 @@ export class Panes {
     return pane;
   }
 
+  /** Add a pane as a tab that is not shown, which leaves the others as they are. */
+  private addBehind(kind: string): void {
+    const group = this.dock.groups.at(-1);
+    if (group) this.dock.addPanel({ ...this.optionsOf(kind), inactive: true, position: { referenceGroup: group, direction: "within" } });
+    else this.add(kind, { inactive: true });
+  }
+
   /** Add a pane next to or below the others; as a tab, where it would be too small. */
   private add(kind: string, how: { inactive?: boolean } = {}): IDockviewPanel {
     const { dock } = this;
-    const id = `${kind}-${Math.random().toString(36).slice(2, 8)}`;
     const size = HEIGHTS[kind] ? { initialHeight: HEIGHTS[kind] } : {};
-    const options = { id, component: kind, title: TITLES.get(kind)!, minimumHeight: 90, minimumWidth: 160, ...size, ...how };
+    const options = { ...this.optionsOf(kind), ...size, ...how };
     const isNarrow = dock.width < LEAST_WIDTH;
     const [columns, rows] = [Math.max(1, Math.floor(dock.width / LEAST_WIDTH)), Math.max(1, Math.floor(dock.height / LEAST_HEIGHT))];
     const count = dock.groups.length;
@@ -242,6 +249,11 @@ export class Panes {
       return dock.addPanel({ ...options, position: isRow ? { direction: "below" } : { referenceGroup: last, direction: "right" } });
     }
     return dock.addPanel({ ...options, position: { referenceGroup: dock.activeGroup ?? dock.groups.at(-1)!, direction: "within" } });
+  }
+
+  private optionsOf(kind: string): { id: string; component: string; title: string; minimumHeight: number; minimumWidth: number } {
+    const id = `${kind}-${Math.random().toString(36).slice(2, 8)}`;
+    return { id, component: kind, title: TITLES.get(kind)!, minimumHeight: 90, minimumWidth: 160 };
   }
 
   /** Make tabs of the panes above a wide one that it leaves too little height. */

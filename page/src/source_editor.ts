@@ -111,6 +111,8 @@ export class SourceEditor {
   write(before: PageState, after: PageState): void {
     this.view.dispatch({
       changes: { from: 0, to: this.view.state.doc.length, insert: after.request.source },
+      selection: { anchor: 0 },
+      scrollIntoView: true,
       effects: opened.of({ before: structuredClone(before), after: structuredClone(after) }),
       annotations: isolateHistory.of("full"),
     });

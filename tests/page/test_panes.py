@@ -339,15 +339,19 @@ def test_after_all_panes_are_closed_an_added_one_is_alone(page: Page) -> None:
     assert box_of(shown)["width"] > box_of(page.locator(".panes"))["width"] - 20
 
 
-def test_an_example_leaves_the_panes_that_are_read_as_many_lines_as_before(page: Page) -> None:
-    before = box_of(pane(page, "TTIR"))["height"]
+def test_an_example_leaves_the_panes_and_the_target_as_they_are(page: Page) -> None:
+    page.get_by_label("Target").select_option("cuda:100")
+    expect(page.locator("#state.succeeded")).to_contain_text("add_kernel for cuda:100")
+    before = box_of(pane(page, "PTX"))
     page.get_by_label("Examples", exact=True).select_option(label="Matrix multiplication")
-    expect(page.get_by_role("tab", name="Run")).to_be_visible()
+    expect(page.get_by_role("tab", name="See")).to_be_visible()
 
-    expect(page.get_by_role("tablist").last.get_by_role("tab")).to_have_text(
-        ["TTIR", "PTX", "Resources"]
-    )
-    assert box_of(pane(page, "TTIR"))["height"] > before
+    after = box_of(pane(page, "PTX"))
+    assert after["y"] == before["y"]
+    assert abs(after["height"] - before["height"]) < 3
+    expect(page.locator("#state.succeeded")).to_contain_text("matmul_kernel for cuda:100")
+    scrolled = "each => [each.scrollLeft, each.scrollTop]"
+    assert page.locator(".left .editor .cm-scroller").evaluate(scrolled) == [0, 0]
 
 
 def test_adding_an_open_pane_brings_it_to_the_front(page: Page) -> None:

@@ -173,6 +173,7 @@ def test_the_picture_is_for_everybody(visit: Visit) -> None:
 def test_the_arrays_of_a_step_are_side_by_side_where_they_fit(visit: Visit) -> None:
     page = visit()
     page.get_by_label("Examples", exact=True).select_option(label="Matrix multiplication")
+    expect(page.get_by_role("tab", name="See")).to_be_visible()
     see = pane(page, "See")
     see.get_by_role("button", name="See", exact=True).click()
     expect(see.get_by_role("status")).to_have_text("20 accesses.")
