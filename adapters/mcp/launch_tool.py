@@ -40,6 +40,17 @@ _GOOD = frozenset({"passed", "not_checked"})
 _RACES = "racecheck"
 _CUT_SHORT = frozenset({"timeout", "out_of_memory"})
 """Verdicts that a launch may have only because of its checks."""
+_OUT_OF_BOUNDS = "out_of_bounds"
+_OF_ENDINGS = {
+    "timeout": "look for a loop that does not end, or use smaller sizes",
+    "out_of_memory": "use smaller sizes",
+    "does_not_fit": "use smaller blocks, or fewer `num_stages` or `num_warps`",
+    "nondeterministic": "let no output depend on the order of programs (races, atomics on floats)",
+}
+"""Steps after verdicts whose findings may name no line."""
+_OF_OUTPUT = re.compile(r"of shape (\[[\d, ]*\]) for '([\w.]+)', (whose shape|which) is")
+_OF_SHAPES = re.compile(r"ValueError: .*(?:broadcast|shape|dimension)")
+"""Messages of NumPy about operands that do not fit each other."""
 _UNCHECKED = "races were not checked"
 _FURTHER_CHECKS = (_RACES, "fuzz")
 """Checks that every kernel should pass."""
@@ -238,14 +249,19 @@ def _step(
         is_explained = any(item["kind"] in _WHY_NOT_CHECKED for item in findings)
         without = "give a reference to have the outputs checked"
         return f"change what the finding names, and {noun} again" if is_explained else without
+    if noun == "launch" and (enlarging := _enlarging(findings)):
+        return f"{enlarging}, and launch again"
     if ran["verdict"] == "invalid_reference":
-        failed = (item["line"] for item in findings if item["kind"] == "invalid_reference")
-        line = next(failed, None)
+        failed = next((item for item in findings if item["kind"] == "invalid_reference"), None)
+        line = failed and failed["line"]
         place = f"line {line} of the reference" if line is not None else "the reference"
+        fitting = _fitting(failed["message"]) if failed and noun == "launch" else ""
         what = "kernel" if noun == "launch" else noun
-        return f"fix {place}, and {noun} again; the {what} may be right"
+        return f"{fitting}fix {place}, and {noun} again; the {what} may be right"
     if line is not None:
         return f"fix line {line}, and {noun} again"
+    if ending := _OF_ENDINGS.get(ran["verdict"]):
+        return f"{ending}, and {noun} again"
     comparisons = [item["comparison"] or {} for item in (ran["outputs"] or {}).values()]
     if unwritten := sum(item.get("unwritten", 0) for item in comparisons):
         return (
@@ -253,6 +269,32 @@ def _step(
             f"the block size or a mask is too small), and {noun} again"
         )
     return f"fix what makes the outputs differ (masks, offsets, dtypes), and {noun} again"
+
+
+def _enlarging(findings: list[Any]) -> str:
+    """Return the step after an access past the end of an argument, "" for any other finding.
+
+    In a case that fuzzing made, the argument has the size that its grid and other values ask for.
+    """
+    past = next((item for item in findings if item["kind"] == _OUT_OF_BOUNDS), None)
+    if past is None or past["case"] or not past["argument"] or min(past["index"] or [0]) < 0:
+        return ""
+    place = f"line {past['line']}" if past["line"] else "the access"
+    return (
+        f"if `arguments.{past['argument']}` has fewer elements than the kernel should access, give "
+        f"it more; else fix {place}"
+    )
+
+
+def _fitting(message: str) -> str:
+    """Return the step that changes an argument a reference does not fit, "" if it names none."""
+    if output := _OF_OUTPUT.search(message):
+        shape, name, misfit = output.groups()
+        wrong = f"the shape {shape}" if misfit == "whose shape" else "a dtype such as fp32"
+        return f"if `arguments.{name}` should have {wrong}, give it that; else "
+    if _OF_SHAPES.search(message):
+        return "if shapes in `arguments` are wrong, change them; else "
+    return ""
 
 
 def _after_pass(ran: Mapping[str, Any], noun: str, launched: LaunchArguments | None) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _QUOTED = re.compile(r"`([A-Za-z_]\w*)`")
+_MEANT = re.compile(r"Did you mean `([A-Za-z_]\w*)`\?")
 _POINTER = re.compile(r"(?:^|; )(/[\w/~.-]{1,200}): ")
 _ARGUMENT_OF: Final = {
     "unknown_kernel": "kernel",
@@ -21,6 +22,8 @@ _OF_VALUES: Final = re.compile(
     r"power of (2|two)|exceeds|too large|out of range|at least|multiple of|must be (>|<|positive)"
 )
 """Messages about a value, which a constexpr has where the line names one."""
+_IN_CONSTEXPRS: Final = "In `constexprs`, "
+"""The beginning of hints about a value, not about the line that uses it."""
 _SMALLER: Final = {
     "out_of_resources": "use smaller values in the argument `constexprs`, or fewer `num_stages` or "
     "`num_warps` in `options`",
@@ -114,6 +117,8 @@ def _by_hint(error: Mapping[str, Any], again: str) -> str:
     if error["file"] != _USER_FILE:
         place += f" of {error['file']}"
     hint = short(error["hint"])
+    if hint.startswith(_IN_CONSTEXPRS):
+        return f"{hint} Then {again} again; leave the source as it is"
     if "\n" in hint:
         return f"apply the hint above at {place}, and {again} again"
     end = "" if hint[-1] in ".?!" else "."
@@ -141,8 +146,12 @@ def _by_argument(problem: Mapping[str, Any], again: str) -> str:
             return f'add "{name}" with its type to the argument `signature`'
         case "extra_argument":
             shown = f"`{name}`" if name else "what the kernel does not have"
-            where = "`space`, `constexprs`" if again == "sweep" else "`constexprs`"
-            return f"remove or rename {shown} in {where} or `signature`"
+            meant = _MEANT.search(problem["detail"])
+            change = (
+                f"rename {shown} to `{meant[1]}`, or remove it," if meant else f"remove {shown}"
+            )
+            where = {"sweep": "`space`, ", "launch": "`arguments`, "}.get(again, "")
+            return f"{change} in {where}`constexprs` or `signature`"
     if pointers := _POINTER.findall(problem["detail"]):
         named = ", ".join(dict.fromkeys(f"`{_argument_at(pointer)}`" for pointer in pointers))
         return f"change {named} as described above"

@@ -125,7 +125,8 @@ def _check(value: Any, output: Leaf) -> Array:
     if array.dtype.kind == "f" and not is_float(output.dtype):
         if not _is_whole(array):
             raise _refused(
-                f"{description}, which is {output.dtype}: return integers, as with .astype(int)"
+                f"{description}, which is {output.dtype}: return integers, as with .astype(int), "
+                "or give the output a dtype of floats"
             )
         return array.astype(np.int64)
     if array.dtype.itemsize > 8:

@@ -82,9 +82,12 @@ class Grid:
         for axis, dimension in enumerate(self.dimensions):
             try:
                 extent: Any = dimension
+                where = ""
                 if isinstance(dimension, Expression):
                     extent = dimension.value(integers)
-                grid[axis] = _bounded(int(extent), axis)
+                    used = sorted(dimension.names & values.keys())
+                    where = ", ".join(f"{name} = {shown(values[name])}" for name in used)
+                grid[axis] = _bounded(int(extent), axis, f" where {where}" if where else "")
             except FormulaFailed as failed:
                 message = f"{shown(self.source[axis])}: {failed}"
                 errors.append(FieldError(pointer_below(self.at, axis), message))
@@ -106,7 +109,7 @@ class _Integers(Mapping[str, int]):
             raise FormulaFailed(f"{message} The known names are {known}")
         value = self._values[name]
         if not isinstance(value, int):
-            raise FormulaFailed(f"{name} is not an integer")
+            raise FormulaFailed(f"{name} is {_described(value)}not an integer")
         return int(value)
 
     def __contains__(self, name: object) -> bool:
@@ -117,6 +120,12 @@ class _Integers(Mapping[str, int]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, str):
+        return f"the string {shown(value)}, "
+    return f"{shown(value)}, " if isinstance(value, float) else ""
 
 
 def parse_grid(raw: Any, at: str = "/grid") -> Grid:
@@ -168,9 +177,9 @@ def _refusal(node: ast.AST) -> str | None:
     return f"{text} does not belong in a grid; {_BOUNDS.grammar}"
 
 
-def _bounded(extent: int, axis: int) -> int:
+def _bounded(extent: int, axis: int, where: str = "") -> int:
     if not 1 <= extent <= LIMITS[axis]:
         shown_extent = extent if extent.bit_length() <= 64 else "an integer beyond 64 bits"
-        message = f"is {shown_extent}; dimension {'xyz'[axis]} must be from 1 to {LIMITS[axis]}"
-        raise FormulaFailed(message)
+        must = f"dimension {'xyz'[axis]} must be from 1 to {LIMITS[axis]}"
+        raise FormulaFailed(f"is {shown_extent}{where}; {must}")
     return extent

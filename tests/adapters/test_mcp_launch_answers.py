@@ -176,3 +176,55 @@ def test_an_output_without_its_mark_is_what_to_change(
     _, next_step = launched(verdict, findings=[usual | each for each in findings])
 
     assert next_step.startswith(step)
+
+
+PAST = {"kind": "out_of_bounds", "argument": "y_ptr", "index": [500], "line": 9, "case": None}
+PAST |= {"message": "program (3, 0, 0) reads y_ptr[500], 1 element past its end"}
+ENLARGE = "if `arguments.y_ptr` has fewer elements than the kernel should access, give it more; "
+FAILED = WRONG | {"line": 2}
+OF_SHAPES = "ValueError: operands could not be broadcast together with shapes (1000,) (500,)"
+RETURNED = "the reference returned float32 of shape [1000] for 'out_ptr', "
+GIVE = "if `arguments.out_ptr` should have"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "findings", "step"),
+    [
+        ("out_of_bounds", [PAST], f"{ENLARGE}else fix line 9"),
+        ("invalid_reference", [PAST, FAILED | {"message": OF_SHAPES}], f"{ENLARGE}else fix line 9"),
+        ("out_of_bounds", [PAST | {"index": [-1]}], "fix line 9"),
+        ("out_of_bounds", [PAST | {"case": {"grid": [4]}}], "fix line 9"),
+        (
+            "invalid_reference",
+            [FAILED | {"message": OF_SHAPES}],
+            "if shapes in `arguments` are wrong, change them; else fix line 2 of the reference",
+        ),
+        (
+            "invalid_reference",
+            [FAILED | {"message": f"{RETURNED}whose shape is [2000]"}],
+            f"{GIVE} the shape [1000], give it that; else fix line 2 of the reference",
+        ),
+        (
+            "invalid_reference",
+            [FAILED | {"message": f"{RETURNED}which is i32: return integers"}],
+            f"{GIVE} a dtype such as fp32, give it that; else fix line 2 of the reference",
+        ),
+    ],
+)
+def test_an_argument_that_does_not_fit_comes_before_the_line_that_shows_it(
+    verdict: str, findings: list[dict[str, Any]], step: str
+) -> None:
+    usual = dict.fromkeys(("access", "file", "line", "diagnostics"))
+
+    _, next_step = launched(verdict, findings=[usual | each for each in findings])
+
+    assert next_step.startswith(step)
+
+
+def test_a_loop_that_does_not_end_is_looked_for_after_a_timeout() -> None:
+    late = dict.fromkeys(("access", "argument", "file", "line", "diagnostics"))
+    late |= {"kind": "timeout", "message": "The run did not end within timeout_s = 30 s."}
+
+    _, step = launched("timeout", findings=[late])
+
+    assert step == "look for a loop that does not end, or use smaller sizes, and launch again"

@@ -182,7 +182,7 @@ def _no_size(name: str, value: Any) -> str | None:
     if value is None:
         return f"{name} is None (null in `constexprs`); sizes are integers."
     if isinstance(value, str):
-        return f'{name} is "{value}", a string; sizes are integers: give it without quotes.'
+        return f'In `constexprs`, give {name} without quotes: it is "{value}", a string.'
     if isinstance(value, float):
         better = f": give it as {int(value)}" if value.is_integer() else ""
         return f"{name} is {value}, a float; sizes are integers{better}."

@@ -248,6 +248,12 @@ def no_number(match: Match, context: RaisedContext) -> Rewording | None:
                     "Write its value into the source, or make it a tl.constexpr parameter of the "
                     "kernel.",
                 )
+            if _is_quoted_number(value) and getattr(inner, "id", None) in context.values:
+                name = source_text(inner)
+                return Rewording(
+                    f'{name} is the string "{value}": a kernel cannot compute with it',
+                    f"In `constexprs`, give {name} without quotes: {value}.",
+                )
             is_function = "unction" in kind
             what = "a string" if kind == "str" else "a function" if is_function else f"a {kind}"
             return Rewording(
@@ -255,6 +261,10 @@ def no_number(match: Match, context: RaisedContext) -> Rewording | None:
                 _OF_FUNCTIONS.get(kind, "Use numbers, tensors and tl.constexpr."),
             )
     return None
+
+
+def _is_quoted_number(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"-?\d{1,20}(?:\.\d{1,20})?", value) is not None
 
 
 def _operand(node: ast.expr) -> str:

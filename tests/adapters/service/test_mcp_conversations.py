@@ -83,7 +83,7 @@ CONVERSATIONS = {
     ),
     "a parameter that there is not": Conversation(
         {"signature": COMPILED["signature"] | {"stride": "i32"}},
-        "remove or rename `stride` in `constexprs` or `signature`",
+        "remove `stride` in `constexprs` or `signature`",
         "stride",
     ),
     "a misspelt kernel": Conversation(

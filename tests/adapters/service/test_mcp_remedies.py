@@ -78,6 +78,23 @@ ROWS = {
     "a size that is no constexpr": compiled(
         "arange_not_constexpr", "of type tl.constexpr", "`BLOCK: tl.constexpr`", "constexprs"
     ),
+    "a number in quotes": compiled(
+        "number_as_string", 'BLOCK is the string "64"', "give BLOCK without quotes", "constexprs"
+    ),
+    "a size in quotes": compiled(
+        "size_as_string", 'it is "64", a string', "give BLOCK without quotes", "constexprs"
+    ),
+    "an argument without a parameter": launched(
+        "no parameter `out_ptr`", "rename `out_ptr` to `output_ptr`", "arguments",
+        arguments={
+            name.replace("output_ptr", "out_ptr"): value
+            for name, value in LAUNCHED["arguments"].items()
+        },
+    ),
+    "a buffer that is too small": launched(
+        "out_of_bounds", "if `arguments.y_ptr` has fewer elements", "arguments",
+        arguments=LAUNCHED["arguments"] | {"y_ptr": "fp32[1]:ones"},
+    ),
     "an option in the decorator": compiled(
         "jit_with_num_warps", "'num_warps'", "request's `options`", "options"
     ),

@@ -11,7 +11,15 @@ from compiler.rejection import RequestRejected
 from launch.request.grid import parse_grid
 from tests.unit.launch.request.launch_of_add import errors
 
-VALUES = {"n": 1000, "BLOCK": 64, "NUM_SMS": 132, "big": 2**40, "x": 1.5, "flag": True}
+VALUES = {
+    "n": 1000,
+    "BLOCK": 64,
+    "NUM_SMS": 132,
+    "big": 2**40,
+    "x": 1.5,
+    "flag": True,
+    "quoted": "128",
+}
 
 EVALUATED: dict[str, tuple[list[Any], list[int]]] = {
     "integers": ([97, 2, 3], [97, 2, 3]),
@@ -81,11 +89,12 @@ def test_an_invalid_grid_is_refused(name: str):
 
 FAILING: dict[str, tuple[str, str]] = {
     "unknown name": ("BLOCKS", 'no value named "BLOCKS". Did you mean `BLOCK`?'),
-    "float": ("x", "x is not an integer"),
+    "float": ("x", "x is 1.5, not an integer"),
+    "string": ("cdiv(n, quoted)", 'quoted is the string "128", not an integer'),
     "division by zero": ("n // (BLOCK - 64)", "divides by zero"),
     "modulo zero": ("n % 0", "divides by zero"),
     "cdiv by zero": ("cdiv(n, 0)", "divides by zero"),
-    "negative": ("BLOCK - n", "is -936"),
+    "negative": ("BLOCK - n", "is -936 where BLOCK = 64, n = 1000; dimension y"),
     "too large": ("big * big", "beyond 64 bits"),
 }
 
