@@ -21,7 +21,7 @@ from compiler.front.environment import StandIn
 
 Namespace = dict[str, Any]
 _NAMES_ALL = frozenset(
-    {"globals", "locals", "vars", "exec", "eval", "setattr", "delattr", "__dict__", "modules"}
+    {"globals", "locals", "vars", "exec", "eval", "setattr", "delattr", "__dict__"}
 )
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS"})
 _CATCHING = frozenset({"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH"})
@@ -60,8 +60,12 @@ class CodeFacts:
     attributes: set[str] = field(default_factory=set)
     sets: set[str] = field(default_factory=set)
     """Attributes that are assigned to or deleted."""
+    modules: set[str] = field(default_factory=set)
+    """The written keys of `sys.modules`, "" for any other use of `modules`."""
     uses: dict[str, set[str]] = field(default_factory=dict)
     """The steps that follow each name where it is loaded: `[]`, `.attribute`, or ``."""
+    asks_by_name: bool = False
+    """True if it may use attributes whose names are not written in it."""
     catches: bool = False
     """True if it may continue after its callee has raised."""
     compares: bool = False
@@ -88,6 +92,10 @@ def facts_of(code: types.CodeType, *, bodies: bool) -> CodeFacts:
             if step.opname in _LOADS:
                 facts.loads.add(step.argval)
                 facts.uses.setdefault(step.argval, set()).add(_use(steps[index + 1 : index + 3]))
+                if step.argval in _ASKING_BY_NAME:
+                    written = _written_name(steps[index + 1 : index + 5])
+                    facts.attributes |= {written} - {""}
+                    facts.asks_by_name |= not written
             elif step.opname in {"STORE_GLOBAL", "DELETE_GLOBAL"}:
                 facts.binds.add(step.argval)
             elif step.opname in {"STORE_ATTR", "DELETE_ATTR"}:
@@ -95,6 +103,11 @@ def facts_of(code: types.CodeType, *, bodies: bool) -> CodeFacts:
                 facts.attributes.add(step.argval)
             elif step.opcode in dis.hasname and step.opname not in _NO_ATTRIBUTES:
                 facts.attributes.add(step.argval)
+            is_name = step.opcode in dis.hasname and step.opname not in _NO_ATTRIBUTES
+            if step.argval == "modules" and (is_name or step.opname in _LOADS):
+                facts.modules.add(_written_key(steps[index + 1 : index + 4]))
+                if any(later.opname == "STORE_SUBSCR" for later in steps[index + 1 : index + 3]):
+                    facts.sets.add(step.argval)
         inner = (item for item in part.co_consts if isinstance(item, types.CodeType))
         waiting += [item for item in inner if bodies or _is_run_at_once(item)]
     return facts
@@ -108,6 +121,33 @@ def _use(following: list[dis.Instruction]) -> str:
         step = following[1]
         return "[]" if step.opname == "BINARY_SUBSCR" or step.argrepr == "[]" else ""
     return ""
+
+
+def _written_key(following: list[dis.Instruction]) -> str:
+    """Return the string that an item is read or set by, or `get` is called with; else ``."""
+    if following and following[0].argval == "get":
+        following = following[1:]
+        taken = {"PRECALL", "CALL"}
+    else:
+        taken = {"BINARY_SUBSCR", "STORE_SUBSCR"}
+    if len(following) < 2 or following[0].opname != "LOAD_CONST":
+        return ""
+    key, step = following[0].argval, following[1]
+    is_taken = step.opname in taken or step.argrepr == "[]"
+    return key if is_taken and isinstance(key, str) else ""
+
+
+def _written_name(following: list[dis.Instruction]) -> str:
+    """Return the name that `getattr` or the like is called with, `` if it is computed.
+
+    The call is of two simple arguments, or of three.
+    """
+    names = [step.opname for step in following]
+    calls = {"PRECALL", "CALL"}
+    simple = len(names) == 4 and names[0].startswith("LOAD_") and names[1] == "LOAD_CONST"
+    is_call = simple and (names[2] in calls or (names[2].startswith("LOAD_") and names[3] in calls))
+    name = following[1].argval if is_call else ""
+    return name if isinstance(name, str) else ""
 
 
 def _is_run_at_once(code: types.CodeType) -> bool:
@@ -196,6 +236,8 @@ class _Walk:
         reach.catches |= facts.catches
         reach.compares |= facts.compares
         reach.sees_all |= bool(_NAMES_ALL & (facts.loads | facts.attributes))
+        for name in facts.modules:
+            self._module(name, facts)
         for name in facts.binds:
             reach.binds[identity(namespace), name] = namespace
         for name in facts.loads:
@@ -208,6 +250,18 @@ class _Walk:
                 self._attributes(value, facts)
             elif not hasattr(builtins, name):
                 reach.missing.add(name)
+
+    def _module(self, name: str, facts: CodeFacts) -> None:
+        """Follow `sys.modules[name]`: nothing of a library, of the user's what is read of it."""
+        package, module = sys.modules.get(name.partition(".")[0]), sys.modules.get(name)
+        self.reach.exposed.add(identity(module))
+        self.waiting.append(module)
+        if isinstance(package, types.ModuleType) and not is_users(package):
+            return
+        if isinstance(module, types.ModuleType) and is_users(module) and not facts.sets:
+            self._attributes(module, facts)
+        else:
+            self.reach.sees_all = True
 
     def _attributes(self, value: Any, facts: CodeFacts) -> None:
         """Follow `module.name` into a module of the user's, and `package.module.name`."""
@@ -227,7 +281,7 @@ class _Walk:
     def _asked_of(self, module: types.ModuleType, facts: CodeFacts) -> Iterable[str]:
         if not is_users(module):
             return ()
-        if not _ASKING_BY_NAME.isdisjoint(facts.loads):
+        if facts.asks_by_name:
             return list(vars(module))
         return facts.attributes & vars(module).keys()
 

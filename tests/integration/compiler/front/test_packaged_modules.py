@@ -352,6 +352,25 @@ def test_a_module_left_out_of_a_posted_package_takes_only_its_own_import(
     assert "5.000000e+00" in stored(ended)
 
 
+@pytest.mark.parametrize(
+    "looks_up",
+    [
+        "try:\n    sys.modules['triton.old'] = tl.extra.gone\nexcept AttributeError:\n    pass\n",
+        "def size():\n    return getattr(sys.modules.get('pkg.ops'), 'SIZE', 1)\nsize()\n",
+    ],
+)
+def test_a_module_looked_up_by_its_written_name_depends_on_no_other(
+    children: Children, looks_up: str
+) -> None:
+    tries = "try:\n    from pkg.fast import speed\nexcept ImportError:\n    speed = None\n"
+    files = {**PARTLY_SENT, "pkg/__init__.py": tries, "pkg/ops/__init__.py": "SIZE = 2\n"}
+    text = HEAD + "import sys\nVALUE = tl.constexpr(5.0)\n" + looks_up + KERNEL
+
+    ended = run(children, text, files, absent=["pkg.fast.speed"])
+
+    assert "5.000000e+00" in stored(ended)
+
+
 def test_whether_a_module_left_out_of_a_posted_package_exists_is_in_doubt(
     children: Children,
 ) -> None:

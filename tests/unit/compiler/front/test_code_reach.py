@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
+
+import pytest
 
 from compiler.front.code_reach import facts_of, identity, reach_of
 
@@ -70,3 +73,36 @@ def test_what_reaches_too_much_may_reach_all() -> None:
 
     assert not _reached(text, "L", 1000)[1].sees_all
     assert _reached(text, "L", 50)[1].sees_all
+
+
+def test_a_module_by_its_written_name_is_not_all_that_there_is() -> None:
+    reads = ("sys.modules['json']", "sys.modules.get('json')", "sys.modules['json.x'] = 1")
+    others = ("sys.modules[name]", "sys.modules.get('js' + name)", "sys.modules", "modules['json']")
+
+    def sees_all(statement: str) -> bool:
+        return bool(_reached("import sys, json\nfrom sys import modules\n", statement)[1].sees_all)
+
+    assert [sees_all(f"x = {read}") for read in reads] == [False, False, False]
+    assert [sees_all(f"x = {other}") for other in others] == [True, True, True, False]
+    assert sees_all("x = sys.modules.get('not_loaded')")
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("getattr(m, 'A')", {"A"}),
+        ("getattr(m, 'A', 1)", {"A"}),
+        ("getattr(m, 'A' + end)", {"A", "AB"}),
+        ("getattr(m, name)", {"A", "AB"}),
+        ("list(map(getattr, [m], names))", {"A", "AB"}),
+    ],
+)
+def test_an_attribute_by_its_written_name_is_the_only_one(statement: str, names: set[str]) -> None:
+    module = types.ModuleType("m")
+    module.__file__ = FILE
+    vars(module).update(A=1, AB=2)
+    namespace = {"m": module, "end": "B", "name": "AB", "names": ["AB"]}
+
+    reach = reach_of(facts_of(compile(statement, FILE, "eval"), bodies=False), namespace, most=1000)
+
+    assert _names(reach) & {"A", "AB"} == names
