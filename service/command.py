@@ -75,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tritond {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser(
-        "up", help="run everything on this machine, with an embedded Valkey"
+        "up",
+        help="run everything on this machine, with an embedded Valkey or on TRITOND_REDIS_URL",
     )
     _add_address(command)
     command.add_argument(

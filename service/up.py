@@ -88,7 +88,8 @@ class UpPart:
 async def up(host: str, port: int, data: Path, announce: Callable[[str], object]) -> None:
     """Run the tree until SIGINT or SIGTERM; `announce` that it is ready.
 
-    Raises PartEnded when a part stops by itself, EmbeddedServerError when Valkey does not start.
+    Raises PartEnded when a part cannot start or stops by itself, EmbeddedServerError when Valkey
+    does not start.
     """
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -101,12 +102,15 @@ async def up(host: str, port: int, data: Path, announce: Callable[[str], object]
             raise PartEnded(
                 "TRITOND_ACK_REPLICAS needs TRITOND_REDIS_URL: the embedded server has no replicas"
             )
+        await _check_address(host, port)
         if redis_url is None:
             valkey = await stack.enter_async_context(EmbeddedValkey(data))
             redis_url = valkey.url
             with suppress(StoreUnavailable):  # e.g. a full disk: the entries expire by themselves
                 await _forget_workers(redis_url)
             ends.append(_end_of_valkey(valkey))
+        else:
+            logger.info("TRITOND_REDIS_URL is set: that server keeps the data, not %s", data)
         environment = os.environ | {
             "TRITOND_REDIS_URL": redis_url,
             "TRITOND_HOST": host,
@@ -121,6 +125,22 @@ async def up(host: str, port: int, data: Path, announce: Callable[[str], object]
             stack.push_async_callback(part.stop)
         ends += [_end(service), end_for_good(worker)]
         await _run(ends, stopped, _announce_and_tend(redis_url, host, port, announce, alone=alone))
+
+
+async def _check_address(host: str, port: int) -> None:
+    """Raise PartEnded if the service cannot listen there.
+
+    Otherwise the process that has the address would answer, and the tree would seem ready.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+    except (OSError, OverflowError) as error:
+        where = f"{host}:{port}"
+        raise PartEnded(
+            f"cannot listen on {where}: {error}; choose another --port or --host"
+        ) from None
+    server.close()
 
 
 def _folder(data: Path) -> Path:

@@ -207,6 +207,24 @@ def test_a_port_that_is_taken_is_said(start: Start) -> None:
     assert "tritond is ready" not in up.said
 
 
+def test_a_port_of_another_tritond_on_the_same_store_is_refused(
+    up: TritondUp, start: Start
+) -> None:
+    second = start("second", up.port, alone=False, TRITOND_REDIS_URL=redis_url_of(up))
+
+    assert second.wait() == 1
+    assert "tritond is ready" not in second.said
+    assert f"cannot listen on 127.0.0.1:{up.port}" in second.said
+
+
+def test_a_store_from_the_environment_is_named_at_the_start(up: TritondUp, start: Start) -> None:
+    second = start("second", up.port, alone=False, TRITOND_REDIS_URL=redis_url_of(up))
+
+    second.wait()
+
+    assert "TRITOND_REDIS_URL is set: that server keeps the data" in second.said
+
+
 def test_only_the_service_holds_the_admin_key(start: Start) -> None:
     secret = "tritond_" + "s" * 40
     up = start("keyed", TRITOND_ADMIN_KEY=secret, TRITOND_API_KEY=secret)

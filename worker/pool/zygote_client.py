@@ -105,15 +105,21 @@ class ZygoteClient:
     async def _spawn(
         self, toolchain: ZygoteToolchain, settings: Settings, theirs: socket.socket
     ) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            *(toolchain.python, "-s", "-P", "-c", BOOTSTRAP),
-            *(toolchain.root, str(theirs.fileno()), settings.to_json()),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env={**_ENVIRONMENT, **toolchain.environment},
-            cwd="/",
-            pass_fds=[theirs.fileno()],
-        )
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *(toolchain.python, "-s", "-P", "-c", BOOTSTRAP),
+                *(toolchain.root, str(theirs.fileno()), settings.to_json()),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env={**_ENVIRONMENT, **toolchain.environment},
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+            )
+        except OSError as error:
+            raise ZygoteError(
+                f"cannot run {toolchain.python}: {error.strerror}; if TRITOND_TOOLCHAINS lists it, "
+                "write the absolute path of a Python there"
+            ) from error
 
     async def _wait_until_warm(self, toolchain: ZygoteToolchain) -> None:
         """Wait until the zygote is warm; log if it is late. Raises ZygoteError."""

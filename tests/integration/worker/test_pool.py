@@ -185,6 +185,12 @@ async def test_a_zygote_that_cannot_start_says_why(module, said):
         await pool.start()
 
 
+async def test_a_python_that_cannot_be_run_is_named_with_its_setting(tmp_path):
+    pool = Pool(ZygoteToolchain(tmp_path / "python", ROOT))
+    with pytest.raises(ZygoteError, match=r"cannot run .*/python: No such file.*TOOLCHAINS"):
+        await pool.start()
+
+
 def late(tmp_path, *, start_s):
     """Return a toolchain whose zygote is warm once a file exists, and that file."""
     file = tmp_path / "warm"
