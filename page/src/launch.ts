@@ -13,7 +13,9 @@ const RANDINT = { low: 0, high: 10 };
 const BITS = { kind: "randint", low: -(2 ** 31), high: 2 ** 31 };
 
 /** Guessed sizes of arrays of one axis, and of rows and columns: no multiples of a block, as they would hide what a mask lacks. */
-const [SIZE, ROWS, COLUMNS, OUTER] = [1000, 90, 100, 10];
+const [SIZE, ROWS, COLUMNS, OUTER] = [1000, 90, 100, 12];
+/** Columns of a kernel whose programs do not share a row: its block has to cover them. */
+const FEW_COLUMNS = 50;
 const STRIDE = /stride/i;
 
 /** Return the form's content for a kernel, keeping typed values; unchanged while no kernel is known. */
@@ -44,16 +46,17 @@ function proposedLaunch(kernel: Kernel, signature: Record<string, string>): Laun
   const typeOf = (name: string): string => signature[name] ?? "";
   const pointers = parameters.filter(({ name }) => typeOf(name).startsWith("*"));
   const numbers = parameters.map(({ name }) => name).filter((name) => /^[iu]\d/.test(typeOf(name)) && !typeOf(name).startsWith("i1:") && typeOf(name) !== "i1");
-  const strides = stridesOf(numbers.filter((name) => STRIDE.test(name)));
   const bounds = kernel.grid ?? [];
+  const columns = bounds.some((bound) => bound.startsWith("cdiv(")) ? COLUMNS : FEW_COLUMNS;
+  const strides = stridesOf(numbers.filter((name) => STRIDE.test(name)), columns);
   const rows = bounds.filter((bound) => numbers.includes(bound));
   const isFlat = !Object.keys(strides).length && (!numbers.length || (bounds.length <= 1 && bounds.every((bound) => /^cdiv\(\w+, \w+\)$/.test(bound))));
   const most = Math.max(1, ...Object.values(strides));
   const height = rows.length ? ROWS : COLUMNS;
-  const shape = isFlat ? [SIZE] : most > COLUMNS ? [most / OUTER, OUTER, OUTER] : [height, COLUMNS];
+  const shape = isFlat ? [SIZE] : most > COLUMNS ? [most / OUTER, OUTER, OUTER] : [height, columns];
   const last = pointers.find(({ name }) => /^(o|out|output|z|c|y_out)(_|$)/i.test(name)) ?? pointers.at(-1);
   const filled = parameters.map(({ name }) => {
-    const size = isFlat ? SIZE : rows.includes(name) ? ROWS : most > COLUMNS ? OUTER : COLUMNS;
+    const size = isFlat ? SIZE : rows.includes(name) ? ROWS : most > COLUMNS ? OUTER : columns;
     const value = pythonText(scalars[name] ?? strides[name] ?? firstNumber(name, typeOf(name), size));
     return [name, firstArgument(typeOf(name), (shapes[name] ?? shape).join(", "), value, name === last?.name)] as const;
   });
@@ -62,12 +65,12 @@ function proposedLaunch(kernel: Kernel, signature: Record<string, string>): Laun
 }
 
 /** Return strides of contiguous arrays; names that differ in their end belong to one array. */
-function stridesOf(names: readonly string[]): Record<string, number> {
+function stridesOf(names: readonly string[], columns: number): Record<string, number> {
   const stemOf = (name: string): string => name.replace(/_?[^_]$/, "");
   return Object.fromEntries(names.map((name) => {
     const own = names.filter((other) => stemOf(other) === stemOf(name));
     const inner = own.length - 1 - own.indexOf(name);
-    return [name, own.length === 1 ? COLUMNS : (own.length > 2 ? OUTER : COLUMNS) ** inner];
+    return [name, own.length === 1 ? columns : (own.length > 2 ? OUTER : columns) ** inner];
   }));
 }
 

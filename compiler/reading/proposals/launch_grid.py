@@ -66,7 +66,8 @@ def _is_of_parameters(bound: ast.expr, function: ParsedFunction) -> bool:
     """Return whether a bound is an integer parameter, or a product of some."""
     match bound:
         case ast.Name(id=name):
-            return name in function.parameters and name not in function.values
+            values = function.values.get(name, [])
+            return name in function.parameters and all(_is_cast(v, function) for v in values)
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             return _is_of_parameters(left, function) and _is_of_parameters(right, function)
     return False
@@ -75,6 +76,10 @@ def _is_of_parameters(bound: ast.expr, function: ParsedFunction) -> bool:
 def _is_known(block: str, function: ParsedFunction) -> bool:
     """Return whether a block is a product of parameters and numbers."""
     return all(factor.isdecimal() or factor in function.parameters for factor in block.split(" * "))
+
+
+def _is_cast(node: ast.expr, function: ParsedFunction) -> bool:
+    return isinstance(node, ast.Call) and function.callee(node) in {"cast", ".to"}
 
 
 class _Indices:

@@ -34,6 +34,9 @@ TUTORIAL = """
         ("b = tl.program_id(1)\n    i = tl.program_id(0) * BM + tl.arange(0, BM)\n"
          "    m = i < n * M", ["cdiv(n * M, BM)", ""]),
         ("i = tl.program_id(0) * BM + tl.arange(0, BM)\n    k = n - 1\n    m = i < k", [""]),
+        ("n = n.to(tl.int64)\n    i = tl.program_id(0) * BM + tl.arange(0, BM)\n    m = i < n",
+         ["cdiv(n, BM)"]),
+        ("n = n - 1\n    i = tl.program_id(0) * BM + tl.arange(0, BM)\n    m = i < n", [""]),
         ("i = tl.program_id(0) * x.block + tl.arange(0, BM)\n    m = i < n", [""]),
         (TUTORIAL, ["cdiv(M, BM) * cdiv(N, BN)"]),
         ("pass", []),
