@@ -191,6 +191,11 @@ def check(answer: httpx.Response) -> httpx.Response:
     if answer.is_success:
         return answer
     problem, after_s = _problem(answer), retry_after_s(answer)
+    if answer.status_code == httpx.codes.NOT_FOUND and _is_elsewhere(problem):
+        raise UnexpectedAnswer(
+            f"{_url(answer)} answered 404 Not Found; is the URL right? Set it by {URL_VARIABLE} or "
+            "--url"
+        )
     if answer.status_code in UNAVAILABLE:
         raise ServerUnavailable(f"{_url(answer)}: {problem}", problem, after_s)
     if answer.is_error:
@@ -292,6 +297,15 @@ def is_accepted(answer: httpx.Response) -> bool:
 
 def _url(answer: httpx.Response) -> httpx.URL:
     return answer.url.copy_with(query=None)
+
+
+def _is_elsewhere(problem: Problem) -> bool:
+    """Return whether another server did not find a path, or a tritond at a path it does not have.
+
+    A proxy may remove the start of a path, so `instance` is compared: the path that arrived.
+    """
+    path = str(problem.raw.get("instance", "/v1/"))
+    return not problem.slug or (problem.slug == "not_found" and not path.startswith("/v1/"))
 
 
 def _problem(answer: httpx.Response) -> Problem:

@@ -1,6 +1,6 @@
 """The client, for asyncio: all its methods."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, Unpack, overload
 from urllib.parse import quote
 
@@ -39,6 +39,7 @@ from tritonc.programs.program_body import (
     program_request,
 )
 from tritonc.proof import Proof, prove_request
+from tritonc.service_errors import ServerUnavailable
 from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import Space, SweepRequest, sweep_request
 
@@ -48,7 +49,8 @@ class AsyncClient:
 
     `url` defaults to TRITOND_URL, then to port 8000 of this machine, `api_key` to TRITOND_API_KEY;
     `""` sends none. `timeout_s` bounds connecting and each silence of the service, in addition to
-    the requested wait. `transport` is httpx's. Every method raises `ServerUnavailable`,
+    the requested wait. `transport` is httpx's. `on_loss` is called with the error of a request that
+    is about to be repeated, for the first time. Every method raises `ServerUnavailable`,
     `ProblemError` or `UnexpectedAnswer`. `launches`, `programs`, `proofs`, `batches`, `sweeps` and
     `tensors` have further methods.
     """
@@ -60,8 +62,9 @@ class AsyncClient:
         api_key: str | None = None,
         timeout_s: float = 10,
         transport: httpx.AsyncBaseTransport | None = None,
+        on_loss: Callable[[ServerUnavailable], object] | None = None,
     ) -> None:
-        self._connection = AsyncConnection(url, api_key, timeout_s, transport)
+        self._connection = AsyncConnection(url, api_key, timeout_s, transport, on_loss)
         self.launches = AsyncLaunches(self._connection)
         self.batches = AsyncBatches(self._connection)
         self.programs = AsyncPrograms(self._connection)

@@ -45,7 +45,9 @@ class AsyncConnection:
         api_key: str | None,
         timeout_s: float,
         transport: httpx.AsyncBaseTransport | None,
+        on_loss: Callable[[ServerUnavailable], object] | None = None,
     ) -> None:
+        self._on_loss = on_loss
         self._timeout_s = timeout_s
         pool = pool_arguments(url, api_key, timeout_s)
         self._http = httpx.AsyncClient(**pool, transport=transport)
@@ -152,6 +154,8 @@ class AsyncConnection:
                     raise
                 pause_s = retry_pause_s(losses, error, ends_at - monotonic())
                 losses += 1
+                if losses == 1 and self._on_loss is not None:
+                    self._on_loss(error)
             await sleep(pause_s)
 
     async def _send_once(self, request: Request) -> httpx.Response:

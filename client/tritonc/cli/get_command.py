@@ -130,7 +130,9 @@ def _first(key: str, client: Client, ask: Callable[[Any], Result]) -> Result:
         except ProblemError as error:
             if error.slug not in {"not_found", "forbidden"}:
                 raise
-    raise ArgumentTypeError(f"404 not_found: you have no job {key}")
+    raise ArgumentTypeError(
+        f"404 not_found: you have no job {key}; `tritonc list` shows those that are kept"
+    )
 
 
 def _write(result: Result, args: Namespace, terminal: Terminal) -> None:

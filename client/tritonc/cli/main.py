@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
@@ -113,7 +113,10 @@ def _run(
 ) -> Exit:
     try:
         key = environment_key(environment)
-        with Client(url, api_key=key, timeout_s=TIMEOUT_S, transport=transport) as client:
+        on_loss = _loss_line(url, terminal)
+        with Client(
+            url, api_key=key, timeout_s=TIMEOUT_S, transport=transport, on_loss=on_loss
+        ) as client:
             args.recent = RecentKeys.of(environment, url)
             for name in _KEYS:
                 if (word := getattr(args, name, None)) and not Path(word).exists():
@@ -135,6 +138,19 @@ def _run(
         return _failed(error, args, terminal)
     except KeyboardInterrupt:
         return _failed(Interrupted("interrupted"), args, terminal)
+
+
+def _loss_line(url: str, terminal: Terminal) -> Callable[[ServerUnavailable], None]:
+    """Return a function that writes, once and on terminals only, why a command waits."""
+    is_written = not terminal.is_live
+
+    def write(error: ServerUnavailable) -> None:
+        nonlocal is_written
+        if not is_written:
+            is_written = True
+            terminal.say(f"waiting for {url}: {error.problem or error.__cause__ or error}")
+
+    return write
 
 
 def _failed(error: Exception, args: Namespace, terminal: Terminal) -> Exit:

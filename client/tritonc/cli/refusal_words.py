@@ -149,6 +149,8 @@ def refused(error: ProblemError, args: Namespace) -> str:
     if (parameter := error.problem.raw.get("parameter")) in _PARAMETERS:
         return f"{headline}: {_PARAMETERS[parameter]}: {error.problem}"
     advice = _ADVICE.get(error.status)
+    if error.slug == "not_found" and getattr(args, "key", None):
+        advice = "`tritonc list` shows those that are kept"
     return f"{error}; {advice}" if advice else str(error)
 
 

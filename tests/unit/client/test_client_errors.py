@@ -260,6 +260,30 @@ def test_json_too_deep_to_read_is_as_none(
         client.system()
 
 
+@pytest.mark.parametrize(
+    "problem", [{}, {"slug": "not_found", "detail": "GET: Not Found", "instance": "/x/v1/targets"}]
+)
+def test_a_path_that_is_not_there_hints_at_the_url(
+    client: Client, tritond: FakeTritond, problem: dict[str, str]
+):
+    tritond.will_answer(problem, 404)
+
+    with pytest.raises(UnexpectedAnswer, match=r"/v1/targets answered 404 .* by TRITOND_URL"):
+        client.targets()
+
+
+def test_the_first_loss_of_a_request_is_told(tritond: FakeTritond, pauses: list[float]):
+    told: list[ServerUnavailable] = []
+    for _ in range(2):
+        tritond.answers.append(httpx.ConnectError("Name or service not known"))
+    tritond.will_answer(compilation())
+
+    with Client("http://nowhere.test", transport=tritond, on_loss=told.append) as client:
+        client.compile("", target="cuda:90")
+
+    assert ["Name or service not known" in str(error) for error in told] == [True]
+
+
 def test_a_redirect_is_not_followed_with_the_api_key(client: Client, tritond: FakeTritond):
     tritond.will_answer({}, status=307, headers={"Location": "http://elsewhere.test/"})
 
