@@ -58,6 +58,7 @@ class ConstexprValues:
         self._functions = functions
         self._examples_of: dict[str, dict[str, Found]] = {}
         self._launches: dict[str, list[tuple[ast.Call, dict[str, list[ast.expr]]]]] = {}
+        self._constants = dict(_module_constants(tree))
         for unit in tree.body:
             assigned: dict[str, list[ast.expr]] = {}
             for node in ast.walk(unit):
@@ -128,7 +129,9 @@ class ConstexprValues:
         name = function.node.name
         if name not in self._examples_of:
             self._examples_of[name] = {}  # a function that calls itself finds this
-            self._examples_of[name] = self._passed(function, depth) | _own_examples(function)
+            self._examples_of[name] = self._passed(function, depth) | _own_examples(
+                function, self._constants
+            )
         return self._examples_of[name]
 
     def _passed(self, function: ParsedFunction, depth: int) -> dict[str, Found]:
@@ -215,23 +218,30 @@ def _example(value: Any, line: int, reason: str) -> Found:
     return [value], line, f"{reason}; {shown} is an example", "low"
 
 
-def _own_examples(function: ParsedFunction) -> dict[str, Found]:
+def _own_examples(function: ParsedFunction, constants: Mapping[str, ast.expr]) -> dict[str, Found]:
     examples: dict[str, Found] = {}
     for node in reversed(function.nodes):
-        for name, use in (*_uses(node, function), *_divisors(node, function)):
+        for name, use in (*_uses(node, function, constants), *_divisors(node, function)):
             before = examples.get(name)
             examples[name] = use if before is None else _first_or_least(use, before)
     return examples
 
 
-def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
-    """Yield the names whose use here shows what they are, each with an example."""
+def _uses(
+    node: ast.AST, function: ParsedFunction, constants: Mapping[str, ast.expr]
+) -> Iterator[tuple[str, Found]]:
+    """Yield the names whose use here shows what they are, each with an example.
+
+    `constants` are the values of the module's own names.
+    """
     match node:
         case ast.Compare(left=left, comparators=[right]):
             is_equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)
             for side, other in ((left, right), (right, left)):
                 if isinstance(side, ast.Name):
-                    yield from _compared(side.id, other, function, is_equal=is_equal)
+                    value = constants.get(other.id, other) if isinstance(other, ast.Name) else other
+                    compared = _compared(side.id, value, node.lineno, function, is_equal=is_equal)
+                    yield from compared
         case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Name(id=name)]):
             yield name, _example(_dtype_of(name), node.lineno, "is a type that is cast to")
         case ast.keyword(arg=str(keyword), value=ast.Name(id=name) as value):
@@ -354,15 +364,31 @@ def _examples(nodes: Iterable[ast.AST], value: Any, reason: str) -> Iterator[tup
 
 
 def _compared(
-    name: str, other: ast.expr, function: ParsedFunction, *, is_equal: bool
+    name: str, other: ast.expr, line: int, function: ParsedFunction, *, is_equal: bool
 ) -> Iterator[tuple[str, Found]]:
-    line = other.lineno
     if isinstance(other, ast.Constant) and isinstance(other.value, str):
         yield name, _example(other.value[:MAX_VALUE_CHARS], line, "is compared with this text")
     elif is_equal and (number := _small(other)) is not None:
         yield name, _example(_int(number), line, _COMPARED)
     elif function.dtype(other) in DTYPES:
         yield name, _example({"dtype": "fp32"}, line, "is compared with a type")
+
+
+def _module_constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names of a module that are literals: `NAME = 0`, `NAME = tl.constexpr(0)`."""
+    for statement in tree.body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                match value:
+                    case ast.Call(
+                        func=ast.Name("constexpr") | ast.Attribute(attr="constexpr"), args=[part]
+                    ):
+                        value = part
+                if isinstance(value, ast.Constant):
+                    yield name, value
 
 
 def _small(node: ast.expr) -> int | None:

@@ -303,6 +303,21 @@ def test_a_mode_is_the_least_of_the_numbers_that_it_is_compared_with() -> None:
     assert found["MODE"]["values"] == [{"int": "1"}]
 
 
+def test_a_mode_that_is_compared_with_constants_of_the_module_is_one_of_them() -> None:
+    names = (
+        "NONE: tl.constexpr = tl.constexpr(-1)\nFULL: tl.constexpr = tl.constexpr(3)\nHALF = 2\n"
+    )
+    found = proposals_of(
+        HEAD + "def k(x, MODE: tl.constexpr):\n"
+        "    if MODE == FULL:\n        tl.store(x, 1)\n"
+        "    elif MODE == HALF:\n        tl.store(x, 2)\n"
+        "    elif MODE == NONE:\n        tl.store(x, 3)\n" + names
+    )
+
+    assert found["MODE"]["values"] == [{"int": "2"}]
+    assert found["MODE"]["line"] == 7
+
+
 def test_an_operand_of_dot_has_the_type_of_its_last_cast() -> None:
     found = types_of(
         "q, k, v",
