@@ -51,6 +51,8 @@ _OF_ENDINGS = {
 _OF_OUTPUT = re.compile(r"of shape (\[[\d, ]*\]) for '([\w.]+)', (whose shape|which) is")
 _OF_SHAPES = re.compile(r"ValueError: .*(?:broadcast|shape|dimension)")
 """Messages of NumPy about operands that do not fit each other."""
+_NO_VALUE = "there is no value named"
+_NO_MODULE = re.compile(r"No module named '(\w+)")
 _UNCHECKED = "races were not checked"
 _FURTHER_CHECKS = (_RACES, "fuzz")
 """Checks that every kernel should pass."""
@@ -77,6 +79,14 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
         checks = [] if arguments.target or arguments.time else [_RACES]
     wait_s = host_of(request).max_wait_s
     asked = await ask_itself(request, "POST", LAUNCHES, body | {"checks": checks}, {"wait": wait_s})
+    assumes = ""
+    if _lacks_value(asked):
+        made = await _with_values(request, body["compilation"], arguments.arguments)
+        if made is not None:
+            body["compilation"], assumes = made
+            asked = await ask_itself(
+                request, "POST", LAUNCHES, body | {"checks": checks}, {"wait": wait_s}
+            )
     unchecked = ""
     if arguments.checks is None and checks and _is_cut_short(asked):
         unchecked = f"{_UNCHECKED}: with this check, the launch ended as {asked.json['verdict']}"
@@ -85,7 +95,26 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
     if asked.is_problem:
         return refused(asked.json)
     launched = arguments.model_copy(update={"checks": checks})
-    return ran_answer(asked, "launch", launched, unchecked)
+    return ran_answer(asked, "launch", launched, unchecked, assumes)
+
+
+def _lacks_value(asked: Any) -> bool:
+    """Return whether a constexpr has no value, which a grid may need before the kernel does."""
+    if asked.is_problem:
+        return any(_NO_VALUE in item["message"] for item in asked.json.get("errors") or ())
+    return (asked.json["problem"] or {}).get("slug") == "missing_constexpr"
+
+
+async def _with_values(
+    request: Request, compilation: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], str] | None:
+    """Return a compilation with values for its constexprs, and these in a line, as `compile`."""
+    kernel = await chosen_kernel(request, compilation)
+    if kernel is None:
+        return None
+    runtime = {item["name"] for item in kernel["parameters"] if not item["constexpr"]}
+    made = completed_of(kernel, compilation, swept=runtime | arguments.keys())
+    return made and ({name: value for name, value in made[0].items() if value}, made[1])
 
 
 def _is_cut_short(asked: Any) -> bool:
@@ -113,16 +142,21 @@ async def run_answer(request: Request, run_id: str) -> ToolAnswer:
 
 
 def ran_answer(
-    asked: Any, noun: str, launched: LaunchArguments | None = None, unchecked: str = ""
+    asked: Any,
+    noun: str,
+    launched: LaunchArguments | None = None,
+    unchecked: str = "",
+    assumes: str = "",
 ) -> ToolAnswer:
     """Return the answer for a launch or a program; `launched` are a launch's arguments if known.
 
-    `unchecked` is why races were not checked, if that was tried.
+    `unchecked` is why races were not checked, if that was tried; `assumes` are assumed values.
     """
     ran = asked.json
     serious = ", ".join(_serious(ran))
     but = f", but incorrect by its flags: {serious}" if serious else ""
     head = f"{noun} {ran['id']}: {ran['verdict'] or ran['state']}{but}"
+    head = "\n".join(filter(None, (head, assumes)))
     problem, findings = ran["problem"], ran["findings"] or []
     facts: dict[str, Any] = {name: ran[name] for name in ("state", "verdict")} | {"id": ran["id"]}
     if ran["state"] in {"queued", "running"}:
@@ -255,6 +289,9 @@ def _step(
         failed = next((item for item in findings if item["kind"] == "invalid_reference"), None)
         line = failed and failed["line"]
         place = f"line {line} of the reference" if line is not None else "the reference"
+        missing = _NO_MODULE.search(failed["message"]) if failed and noun == "launch" else None
+        if missing:
+            return f"write the reference with NumPy (`np`), not {missing[1]}, and launch again"
         fitting = _fitting(failed["message"]) if failed and noun == "launch" else ""
         what = "kernel" if noun == "launch" else noun
         return f"{fitting}fix {place}, and {noun} again; the {what} may be right"
@@ -268,7 +305,8 @@ def _step(
             f"have the kernel write the {_elements(unwritten)} that no program wrote (the grid, "
             f"the block size or a mask is too small), and {noun} again"
         )
-    return f"fix what makes the outputs differ (masks, offsets, dtypes), and {noun} again"
+    what = "masks, offsets, dtypes, or the reference if that is wrong"
+    return f"fix what makes the outputs differ ({what}), and {noun} again"
 
 
 def _enlarging(findings: list[Any]) -> str:

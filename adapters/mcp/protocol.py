@@ -231,8 +231,12 @@ async def _answered(request: Request, name: str, values: Mapping[str, Any]) -> T
     try:
         arguments = parse_value(dict(values), tool.arguments)
     except RequestRejected as error:
-        problem = problem_of(problem_of_rejection(error), None)
-        return refused(problem.model_dump())
+        problem = problem_of(problem_of_rejection(error), None).model_dump()
+        for item in problem["errors"] or ():
+            field = tool.arguments.model_fields.get(item["pointer"][1:])
+            if field is not None and field.description:
+                item["message"] += f": {field.description}"
+        return refused(problem)
     return await tool.run(request, arguments)
 
 

@@ -64,10 +64,14 @@ async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
 
 
 def _draft(contract: str) -> ToolAnswer:
+    is_open = any("?" in line.partition("#")[0] for line in contract.splitlines())
     return answer(
         "A proof needs a contract: what holds for every launch of the kernel. This is a draft:",
         contract.replace("docs/reference/proofs.md", "tritond://docs/proofs"),
-        next_step="replace each ? of the draft, check the rest, and prove with it as `contract`",
+        next_step=(
+            f"{'replace each ? of the draft, check the rest,' if is_open else 'check the draft'} "
+            "and prove with it as `contract`"
+        ),
         is_refusal=True,
         fault="request",
         arguments=[{"argument": "contract", "message": "a proof needs one"}],

@@ -22,8 +22,9 @@ _OF_VALUES: Final = re.compile(
     r"power of (2|two)|exceeds|too large|out of range|at least|multiple of|must be (>|<|positive)"
 )
 """Messages about a value, which a constexpr has where the line names one."""
-_IN_CONSTEXPRS: Final = "In `constexprs`, "
-"""The beginning of hints about a value, not about the line that uses it."""
+_OF_VALUE: Final = ("In `constexprs`, ", "In `arguments`, ")
+"""The beginnings of hints about a value, not about the line that uses it."""
+_OF_CONTRACT: Final = "The contract "
 _SMALLER: Final = {
     "out_of_resources": "use smaller values in the argument `constexprs`, or fewer `num_stages` or "
     "`num_warps` in `options`",
@@ -117,7 +118,7 @@ def _by_hint(error: Mapping[str, Any], again: str) -> str:
     if error["file"] != _USER_FILE:
         place += f" of {error['file']}"
     hint = short(error["hint"])
-    if hint.startswith(_IN_CONSTEXPRS):
+    if hint.startswith(_OF_VALUE):
         return f"{hint} Then {again} again; leave the source as it is"
     if "\n" in hint:
         return f"apply the hint above at {place}, and {again} again"
@@ -144,6 +145,8 @@ def _by_argument(problem: Mapping[str, Any], again: str) -> str:
             return f'add "{name}" with its value to the argument `constexprs`'
         case "missing_type" if name:
             return f'add "{name}" with its type to the argument `signature`'
+        case "missing_argument" if name:
+            return f'add it to the argument `arguments`, such as "{name}": "fp32[8,512]:normal"'
         case "extra_argument":
             shown = f"`{name}`" if name else "what the kernel does not have"
             meant = _MEANT.search(problem["detail"])
@@ -152,6 +155,8 @@ def _by_argument(problem: Mapping[str, Any], again: str) -> str:
             )
             where = {"sweep": "`space`, ", "launch": "`arguments`, "}.get(again, "")
             return f"{change} in {where}`constexprs` or `signature`"
+    if again == "prove" and problem["detail"].startswith(_OF_CONTRACT):
+        return "change `contract` as described above"
     if pointers := _POINTER.findall(problem["detail"]):
         named = ", ".join(dict.fromkeys(f"`{_argument_at(pointer)}`" for pointer in pointers))
         return f"change {named} as described above"

@@ -17,6 +17,7 @@ from adapters.mcp.remedies import short, wrong_arguments
 MAX_BYTES = 4000
 MAX_FACTS_BYTES = 64 << 10
 _STEP = re.compile(r"(?m)^(?=[ \t]*Next:)")
+_OF_GRIDS_VALUE = re.compile(r" where \w+ = .*; dimension [xyz] |, not an integer$")
 _NOTE_BYTES = 100
 MAX_ERRORS = 5
 HINT = "hint: "
@@ -134,6 +135,8 @@ def refused(problem: Mapping[str, Any]) -> ToolAnswer:
     elif step is None and any(item["pointer"].startswith("/device") for item in errors):
         step = "leave out `target` to run it on the CPU device, or change it as described above"
     elif step is None:
+        if any(_OF_GRIDS_VALUE.search(item["message"]) for item in errors):
+            named += ", or the values in it,"
         step = f"change {named or 'the arguments'} as described above, and ask again"
     return answer(
         f"Refused: {problem['title']}.",

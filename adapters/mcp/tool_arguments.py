@@ -108,8 +108,8 @@ class ProveArguments(KernelArguments):
     target: Name | None = Field(default=None, description="default: cuda:90")
     contract: Text | None = Field(
         default=None,
-        description="lines `sizes rows`, `x_ptr: rows * stride` (elements), `n_cols <= stride`, "
-        "`values idx_ptr: 0 .. rows`, `grid: rows`; without it: a draft",
+        description="lines `sizes rows` (no argument's name), `x_ptr: rows * stride` (elements), "
+        "`n_cols <= stride`, `values idx_ptr: 0 .. rows`, `grid: rows`; without it: a draft",
     )
 
 

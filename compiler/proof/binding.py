@@ -154,7 +154,7 @@ class _Binding:
                 raise ContractError(message, name_.position)
         for name_ in contract.sizes:
             if name_.text in self._bound.arguments or name_.text in self._constants:
-                message = f"{name_.text} is an argument of the kernel; choose another name"
+                message = f"{name_.text} is an argument of the kernel: leave it out of `sizes`"
                 raise ContractError(message, name_.position)
 
     def _declare(self) -> None:

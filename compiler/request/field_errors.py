@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from compiler.rejection import MAX_ERRORS, FieldError, did_you_mean, pointer
+from compiler.request.options import BACK_OPTIONS
 
 _MAX_GUESSES = 5
 _QUOTED = re.compile("'([^']+)'")
@@ -37,7 +38,7 @@ def _fault(item: ErrorDetails, guesses: "_Guesses", at: str) -> FieldError:
             message += guesses.of_word(item["input"], item["ctx"]["expected"])
         case "extra_forbidden":
             message = guesses.removed(place) or f"unknown field{guesses.of(place)}"
-        case "model_type":
+        case "model_type" | "dict_type":
             message = "must be a JSON object"
         case "missing":
             message = "this field is needed"
@@ -69,10 +70,13 @@ class _Guesses:
             return ""
         self._left -= 1
         name = str(place[-1])
+        names = _names(self._model, place[:-1])
         inner = _member_with(self._model, name) if len(place) == 1 else None
+        if name in BACK_OPTIONS and "options" in names:
+            inner = "options"
         if inner is not None:
             return f"; it belongs in `{inner}`"
-        meant = did_you_mean(name, _names(self._model, place[:-1]))
+        meant = did_you_mean(name, names)
         return f".{meant}" if meant else ""
 
 

@@ -54,6 +54,7 @@ def test_a_single_element_does_not_match() -> None:
 
     assert "y_ptr: 1 element does not match, first at [64]" in text
     assert step.startswith("fix what makes the outputs differ")
+    assert "or the reference if that is wrong" in step
 
 
 def test_a_note_on_a_match_is_shown() -> None:
@@ -198,6 +199,11 @@ GIVE = "if `arguments.out_ptr` should have"
             "invalid_reference",
             [FAILED | {"message": OF_SHAPES}],
             "if shapes in `arguments` are wrong, change them; else fix line 2 of the reference",
+        ),
+        (
+            "invalid_reference",
+            [FAILED | {"message": "ModuleNotFoundError: No module named 'torch'. A reference"}],
+            "write the reference with NumPy (`np`), not torch, and launch again",
         ),
         (
             "invalid_reference",

@@ -243,8 +243,8 @@ async def _torch(registry: Workers) -> str:
         + (
             f"it is offered on {', '.join(offered)}"
             if offered
-            else "but no worker has torch: install it (`make torch` in a checkout) and restart "
-            "the worker"
+            else "but no worker has torch: write the reference with NumPy, or install torch "
+            "(`make torch` in a checkout) and restart the worker"
         )
         + " (`references` of GET /v1/targets and GET /v1/devices)"
     )

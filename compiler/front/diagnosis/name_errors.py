@@ -125,10 +125,17 @@ def of_module_attribute(match: Match, context: RaisedContext) -> str | None:
     return f"This version of Triton has no {owner}.{name}."
 
 
-def of_object_attribute(match: Match, _: RaisedContext) -> str | None:
+def of_object_attribute(match: Match, context: RaisedContext) -> str | None:
     """Return advice for a method that tensors, tuples or syntax nodes do not have."""
     kind, name = match[1], match[2]
     if kind in {"tuple", "list"}:
+        words = [node.id for node in ast.walk(context.node) if isinstance(node, ast.Name)]
+        passed = next((word for word in words if isinstance(context.types.get(word), tuple)), None)
+        if passed is not None and (name == "dtype" or hasattr(tl.tensor, name)):
+            return (
+                f"In `arguments`, give {passed} a buffer instead of a list (in `signature`, a "
+                "pointer instead of a tuple)."
+            )
         return (
             "A list in a kernel is a compile-time tuple: it cannot be appended to or changed. "
             "Use a tensor, or write to memory with tl.store."

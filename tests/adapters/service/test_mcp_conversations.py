@@ -78,9 +78,6 @@ def launch(wrong: dict[str, Any], leads_to: str, says: str = "", **more: Any) ->
 ARGUMENTS = LAUNCHED["arguments"]
 CONVERSATIONS = {
     # the arguments are wrong
-    "no value for a constexpr": launch(
-        {"constexprs": {}}, 'add "BLOCK_SIZE" with its value to the argument `constexprs`'
-    ),
     "a parameter that there is not": Conversation(
         {"signature": COMPILED["signature"] | {"stride": "i32"}},
         "remove `stride` in `constexprs` or `signature`",

@@ -171,3 +171,47 @@ async def test_the_answer_names_the_cause_and_a_remedy(system: Deployment, name:
     assert row.argument in arguments
     assert row.argument in named or (row.argument in {SOURCE, "reference"} and "line" in step)
     assert named & MEMBERS <= arguments
+
+
+SIZES = "sizes n_elements\nx_ptr: n_elements\n"
+WITHOUT = {name: value for name, value in LAUNCHED.items() if name != "grid"}
+FEW = {name: value for name, value in LAUNCHED["arguments"].items() if name != "y_ptr"}
+
+
+def with_argument(name: str, value: Any) -> dict[str, Any]:
+    return LAUNCHED | {"arguments": LAUNCHED["arguments"] | {name: value}}
+
+
+@pytest.mark.parametrize(
+    ("tool", "call", "cause", "remedy"),
+    [
+        ("prove", TYPES | {"contract": SIZES}, "leave it out of `sizes`", "change `contract`"),
+        ("prove", TYPES, "grid: cdiv(n_elements, BLOCK_SIZE)", "check the draft and prove with"),
+        ("launch", LAUNCHED | {"num_warps": 8}, "it belongs in `options`", "change `num_warps`"),
+        ("launch", WITHOUT, "grid: this field is needed: 4, [4, 2] or", "change `grid`"),
+        ("launch", LAUNCHED | {"arguments": FEW}, "missing_argument", '"y_ptr": "fp32[8,512]'),
+        ("launch", with_argument("n_elements", -5), "n_elements = -5", "or the values in it"),
+        ("launch", with_argument("n_elements", 0.5), "n_elements is 0.5", "or the values in it"),
+        ("launch", with_argument("x_ptr", [1.0]), "tuple", "give x_ptr a buffer instead of a list"),
+    ],
+)
+async def test_a_wrong_call_is_answered_with_a_call_that_differs(
+    system: Deployment, tool: str, call: dict[str, Any], cause: str, remedy: str
+) -> None:
+    async with connected(system) as client:
+        answered = await client.call_tool(tool, call)
+
+    [step] = steps_in(answered.content[0].text)
+    assert cause in answered.content[0].text
+    assert remedy in step
+
+
+async def test_a_launch_assumes_the_constexprs_that_a_compilation_assumes(
+    system: Deployment,
+) -> None:
+    call = {name: value for name, value in LAUNCHED.items() if name != "constexprs"}
+    async with connected(system) as client:
+        answered = await client.call_tool("launch", call)
+
+    text = answered.content[0].text
+    assert ": passed\nassumes BLOCK_SIZE=" in text

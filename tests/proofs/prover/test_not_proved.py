@@ -245,7 +245,7 @@ def test_a_size_has_no_name_of_an_argument() -> None:
     types = {"x_ptr": "*fp32", "flag": "i1"}
     mistake = report_of(body, types, "sizes flag\nx_ptr: 1\n").contract_error
     assert mistake is not None
-    assert mistake.message == "flag is an argument of the kernel; choose another name"
+    assert mistake.message == "flag is an argument of the kernel: leave it out of `sizes`"
 
 
 @pytest.mark.parametrize(("block", "verdict"), [(4, "proved"), (64, "unknown")])

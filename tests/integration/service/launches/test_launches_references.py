@@ -134,7 +134,7 @@ def test_a_numpy_reference_that_imports_torch_learns_where_torch_is_offered(
 
     assert (found["kind"], found["line"]) == ("invalid_reference", 1)
     assert '"language": "torch"' in found["message"]
-    assert "no worker has torch: install it (`make torch`" in found["message"]
+    assert "no worker has torch: write the reference with NumPy, or install" in found["message"]
     assert "GET /v1/targets" in found["message"]
     assert "Absent" not in found["message"]
 

@@ -42,7 +42,7 @@ def test_the_example_of_the_documentation_is_a_request():
 
 STAGES = "'source', 'ttir', 'ttgir', 'llir', 'ptx', 'cubin', 'amdgcn' or 'hsaco'"
 TEXT = "Input should be a valid string"
-MAPPING = "Input should be a valid dictionary"
+MAPPING = "must be a JSON object"
 LIST = "Input should be a valid list"
 MAX_COUNT = "Input should be less than or equal to 600"
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
