@@ -23,7 +23,10 @@ _NUMPY_BYTES = {
     **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)},
     **{f"float{bits}": bits // 8 for bits in (16, 32, 64)},
 }
-MARK_OUTPUT = 'In JSON that is "output": true, in text `:output` at the end.'
+MARK_OUTPUT = (
+    'In JSON that is "output": true, in text `:output` at the end, '
+    "in Python `tritonc.array(x, output=True)`."
+)
 """The end of a message that asks for an argument to be marked as an output."""
 CHECK_TIMEOUT = "check_timeout"
 """The slug of a failure: a check of the kernel took too long, not the kernel itself."""

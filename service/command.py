@@ -53,6 +53,7 @@ def main() -> None:
     try:
         read_secret_files(os.environ)
         arguments = _parser().parse_args()
+        _start_log()
         arguments.run(arguments)
     except ValidationError as error:
         sys.exit(f"tritond: {wrong_settings(error)}")
@@ -112,13 +113,12 @@ def _data_folder(written: str) -> Path:
     return folder
 
 
-def _start_log() -> ServiceSettings:
+def _start_log() -> None:
     """Log as the settings demand, and warn of variables that are not settings."""
     settings = ServiceSettings()
     log_as(settings.log_format, settings.log)
     for warning in unknown_variables(os.environ):
         logger.warning("%s", warning)
-    return settings
 
 
 def _add_address(parser: argparse.ArgumentParser) -> None:
@@ -128,8 +128,7 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
 
 
 def _up(arguments: argparse.Namespace) -> None:
-    settings = _start_log()
-    is_json = settings.log_format == "json"
+    is_json = ServiceSettings().log_format == "json"
     announce = logger.info if is_json else partial(print, flush=True)
     try:
         asyncio.run(up(arguments.host, arguments.port, arguments.data, announce))
@@ -141,13 +140,11 @@ def _up(arguments: argparse.Namespace) -> None:
 
 
 def _api(arguments: argparse.Namespace) -> None:
-    _start_log()
     environment = {"TRITOND_HOST": arguments.host, "TRITOND_PORT": str(arguments.port)}
     _become("service", os.environ | environment)
 
 
 def _worker(_: argparse.Namespace) -> None:
-    _start_log()
     _become("worker", dict(os.environ))
 
 

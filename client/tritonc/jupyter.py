@@ -33,7 +33,7 @@ from tritonc.cli.programs.program_command import (
     run_members,
     submit_and_wait,
 )
-from tritonc.cli.refusal_words import in_flags
+from tritonc.cli.refusal_words import in_flags, refused
 from tritonc.cli.streams import STANDARD, name_of
 from tritonc.cli.sweeping.sweep_command import sort_order, unposted_sweep
 from tritonc.cli.terminal import Terminal
@@ -42,7 +42,7 @@ from tritonc.diagnostic import POSTED_SOURCE, printable, render_all
 from tritonc.errors import TritoncError
 from tritonc.html_panes import Shown, accesses, cells_pane, pane, plain
 from tritonc.launch import Launch
-from tritonc.service_errors import WaitExpired
+from tritonc.service_errors import ProblemError, WaitExpired
 from tritonc.sweeps.sweep import Sweep
 
 CELL = "<cell>"
@@ -104,8 +104,11 @@ def tritonc(line: str, cell: str | None = None) -> Shown | Sweep:
         return _printed([words[0], STANDARD, *lesson, *words[1:]], cell)
     try:
         args = _parse(line)
-        with Client(args.url) as client:
-            return _RUNS[args.command](args, cell, client)
+        try:
+            with Client(args.url) as client:
+                return _RUNS[args.command](args, cell, client)
+        except ProblemError as error:
+            return _said(f"tritonc: {refused(error, args)}", is_good=False)
     except CompileFailed as error:
         return _said(error.render(CELL), is_good=False)
     except (TritoncError, ArgumentTypeError, InvalidURL, OSError, ValueError) as error:

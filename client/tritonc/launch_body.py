@@ -24,7 +24,7 @@ Source = str | Compilation | Mapping[str, Any] | Any
 its file, together with the modules of its package that it needs.
 """
 
-Grid = Sequence[int | str] | int | Callable[[dict[str, Any]], Any]
+Grid = Sequence[int | str] | int | str | Callable[[dict[str, Any]], Any]
 """Numbers and expressions; for a jit function also a function of its arguments, as in Triton."""
 
 
@@ -110,8 +110,8 @@ def launch_request(
     if is_jit(source):
         package = package or package_of(source)
         source, arguments, grid = _of_jit(source, arguments, grid, rest)
-    elif callable(grid) or isinstance(grid, int):
-        raise TypeError("a grid must be a list of numbers and expressions, such as [97]")
+    elif callable(grid):
+        raise TypeError("a grid must be a list of numbers and expressions: ['cdiv(n, BLOCK)']")
     arguments = _with_outputs(arguments, rest.get("returns") or {})
     compiled = {name: rest.pop(name, None) for name in KernelMembers.__annotations__}
     compilation = _compilation(source, compiled, rest.get("device"))
@@ -120,7 +120,7 @@ def launch_request(
     body = {
         **compilation,
         "arguments": arguments_json(arguments, uploads),
-        "grid": list(grid),
+        "grid": [grid] if isinstance(grid, int | str) else list(grid),
         "reference": reference_json(reference),
         "cases": cases or None,
         "return": rest.pop("returns", None) or None,

@@ -4,10 +4,11 @@ A reference whose text imports torch is sent with `language: torch`, unless a la
 """
 
 import ast
+import dis
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from tritonc.compile_body import check_source
@@ -96,7 +97,7 @@ def _imported(tree: ast.AST) -> list[str]:
 def _text_of(function: Any) -> str:
     """Return the source of a function as a text that defines `reference` and imports its modules.
 
-    Raises TypeError for a function without source text.
+    Raises TypeError for a function without source text, or one that needs more than that.
     """
     name = getattr(function, "__name__", "<lambda>")
     if name == "<lambda>":
@@ -105,12 +106,35 @@ def _text_of(function: Any) -> str:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError) as error:
         raise TypeError(f"cannot read the source of {name} ({error}); pass it as a str") from error
+    if outside := _outside(inspect.unwrap(function)):
+        raise TypeError(
+            f"{name} uses {', '.join(outside)} from outside; only its own text and the modules "
+            "that it uses are sent: define or import these within it"
+        )
     imports = [
         f"import {module.__name__} as {known}\n"
         for known, module in _modules(function, text).items()
     ]
     alias = "" if name == "reference" else f"\n\nreference = {name}\n"
     return "".join(imports) + text + alias
+
+
+def _outside(function: Any) -> list[str]:
+    """Return the values, not modules, that a function takes from around it."""
+    known = function.__globals__
+    values = {
+        name
+        for name in _global_names(function.__code__) & known.keys()
+        if not isinstance(known[name], ModuleType)
+    }
+    return sorted(values.union(function.__code__.co_freevars) - {function.__name__})
+
+
+def _global_names(code: CodeType) -> set[str]:
+    names = {item.argval for item in dis.get_instructions(code) if item.opname == "LOAD_GLOBAL"}
+    return names.union(
+        *(_global_names(item) for item in code.co_consts if isinstance(item, CodeType))
+    )
 
 
 def _modules(function: Any, text: str) -> dict[str, ModuleType]:

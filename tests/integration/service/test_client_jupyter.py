@@ -223,6 +223,8 @@ def test_no_text_of_the_cell_is_markup(shell: InteractiveShell) -> None:
         ("compile --target cuda:91", "cuda:91"),
         ("compile --target 'cuda:90", "No closing quotation"),
         ("launch", "--grid"),
+        ("launch --grid cdiv(n, BLOCK)", "quote the expression"),
+        ("launch --grid 1 --arg x_ptr=fp32[4]:nothing --device cpu", "--argument x_ptr"),
         ("launch other.py --grid 1", "the cell is the source"),
     ],
 )

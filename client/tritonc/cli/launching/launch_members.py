@@ -4,7 +4,7 @@
 """
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tritonc.cli.argument_syntax import launch_argument
@@ -74,8 +74,8 @@ def launch_source(
 def launch_members(args: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     """Return the other members of the launch, from the request file and the flags."""
     flags = {
-        "arguments": {name: launch_argument(text) for name, text in args.argument},
-        "grid": [int(word) if word.isdecimal() else word for word in args.grid or ()],
+        "arguments": {name: _argument(name, text) for name, text in args.argument},
+        "grid": _grid(args.grid or ()),
         "device": _device(args.device),
         "reference": _reference(args),
         "returns": dict(args.returns) | dict.fromkeys(dict(args.save), "tensor"),
@@ -91,8 +91,28 @@ def launch_members(args: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     if (checks := _checks(args, request)) is not None:
         merged["checks"] = checks
     if "grid" not in merged:
-        raise ArgumentTypeError("no grid; give --grid, such as --grid 97")
+        raise ArgumentTypeError("no grid; give --grid, such as --grid 'cdiv(n, BLOCK)'")
     return {name: member for name, member in merged.items() if member is not None}
+
+
+def _grid(words: Sequence[str]) -> list[int | str]:
+    """Return the grid. Raises ArgumentTypeError for an expression that the shell has split."""
+    if any(word.count("(") != word.count(")") for word in words):
+        split = " ".join(words)
+        raise ArgumentTypeError(f"--grid {split}: quote the expression, as in 'cdiv(n, BLOCK)'")
+    return [int(word) if word.isdecimal() else word for word in words]
+
+
+def _argument(name: str, text: str) -> Any:
+    """Return the argument of `text`. Raises ArgumentTypeError for a buffer that nothing fills."""
+    argument = launch_argument(text)
+    is_buffer = isinstance(argument, dict) and "shape" in argument
+    if is_buffer and argument.keys().isdisjoint({"init", "output"}):
+        raise ArgumentTypeError(
+            f"--argument {name}: fill the buffer, such as {name}={text}:zeros, or let the kernel "
+            f"write it: {name}={text}:output"
+        )
+    return argument
 
 
 def _checks(args: Namespace, request: Mapping[str, Any]) -> list[str] | None:

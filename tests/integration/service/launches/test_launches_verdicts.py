@@ -89,7 +89,7 @@ def test_a_changed_input_is_found_with_its_first_element(launch: Launch) -> None
     assert found["kind"] == "input_modified"
     assert (found["argument"], found["index"]) == ("x_ptr", [5])
     assert "Mark it as an output if that is intended." in found["message"]
-    assert found["message"].endswith('"output": true, in text `:output` at the end.')
+    assert found["message"].endswith("in Python `tritonc.array(x, output=True)`.")
 
 
 def test_a_launch_without_outputs_is_what_a_reference_cannot_check(launch: Launch) -> None:

@@ -135,6 +135,24 @@ def test_the_modules_of_annotations_are_imported():
     assert source.startswith("import numpy as np\n")
 
 
+SCALE = 3
+
+
+def test_a_reference_that_uses_values_from_around_it_is_refused():
+    offset = 4
+
+    def scaled(x, **_):
+        return SCALE * x + offset
+
+    with pytest.raises(TypeError, match="scaled uses SCALE, offset from outside"):
+        launch_request(SOURCE, **ADD, reference=scaled)
+
+
+@pytest.mark.parametrize("grid", [8, "cdiv(n, B)"])
+def test_a_grid_of_one_dimension_needs_no_list(grid: int | str):
+    assert launch_request(SOURCE, arguments={"n": 1000}, grid=grid).body["grid"] == [grid]
+
+
 def test_a_lambda_is_refused_as_a_reference():
     with pytest.raises(TypeError, match="write the reference as a `def`"):
         launch_request(SOURCE, **ADD, reference=lambda x, **_: x)

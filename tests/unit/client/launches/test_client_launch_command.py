@@ -204,6 +204,7 @@ def test_an_output_is_saved_to_a_file(tritond: FakeTritond, kernel: str):
         ((), "no kernel; give a FILE"),
         (("add.py",), "no grid; give --grid"),
         (("add.py", "--grid", "1", "--arg", "x=@no.npy"), "No such file"),
+        (("add.py", "--grid", "1", "--arg", "x=fp32[4]"), "such as x=fp32[4]:zeros"),
         (
             ("add.py", "--grid", "1", "--arg", "x=@add.py"),
             "add.py: these bytes are not a .npy file",
