@@ -218,11 +218,12 @@ def test_a_port_of_another_tritond_on_the_same_store_is_refused(
 
 
 def test_a_store_from_the_environment_is_named_at_the_start(up: TritondUp, start: Start) -> None:
-    second = start("second", up.port, alone=False, TRITOND_REDIS_URL=redis_url_of(up))
+    line = "TRITOND_REDIS_URL is set: that server keeps the data"
 
-    second.wait()
+    second = start("second", alone=False, TRITOND_REDIS_URL=redis_url_of(up))
 
-    assert "TRITOND_REDIS_URL is set: that server keeps the data" in second.said
+    wait_until(lambda: line in second.said, "the store is named", lambda: second.said)
+    second.stop()
 
 
 def test_only_the_service_holds_the_admin_key(start: Start) -> None:
