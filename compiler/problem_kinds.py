@@ -192,7 +192,7 @@ _PROGRAMS: Final = {
         "source", "Recording the program ran out of time",
         "The program's Python did not end within `timeout_s`.",
         "Look for a long loop; a recording computes no tensor values.",
-        "Recording did not end within timeout_s = 30 s.",
+        "Recording the program did not end within timeout_s = 30 s.",
         retryable=True,
     ),
     Slug.RECORDER_CRASHED: _failed(

@@ -310,6 +310,8 @@ class ComparedOutput:
     """The expected elements where `values` are returned and do not match."""
     downgrade: Finding | None = None
     """The finding that the output has less precision than the reference."""
+    expects_only_nan: bool = False
+    """True if every expected element is NaN, and NaN matches nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

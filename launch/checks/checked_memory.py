@@ -143,6 +143,8 @@ class AccessChecker:
         self.failed_loads: list[Finding] = []
         """The findings of invalid loads, after which the program went on."""
         self.accesses = 0
+        self.reads = 0
+        """Accesses that returned contents of memory."""
         self.last: Lanes | None = None
         """The last access in bounds of the running program."""
 
@@ -255,6 +257,8 @@ class AccessChecker:
     def _record(self, lanes: Lanes) -> None:
         self.last = lanes
         index, access = lanes.slot.leaf.allocation, lanes.touch.access
+        if access is not Access.STORE:
+            self.reads += 1
         if access is not Access.LOAD:
             self.inputs.keep(index)
         if self._written_elements is not None and access is Access.STORE:

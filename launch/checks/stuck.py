@@ -1,4 +1,4 @@
-"""The finding of programs that wait for each other, or for a value that nothing writes."""
+"""The findings of programs that cannot end: they wait, or repeat a loop."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,3 +54,12 @@ def stuck(waiting: Sequence[StuckProgram]) -> Finding:
     leaf, index = first.element or (None, None)
     argument = None if leaf is None else leaf.name
     return finding_at("deadlock", first.location, message, argument=argument, index=index)
+
+
+def endless_loop(location: KernelLocation) -> Finding:
+    """Return the finding of a program that repeats a loop that reads no memory."""
+    message = (
+        f"The loop at line {location.line} does not end in program {location.program}: a round of "
+        "it reads no memory, and changes nothing. Change what its condition depends on."
+    )
+    return finding_at("endless_loop", location, message)

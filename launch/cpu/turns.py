@@ -19,7 +19,7 @@ from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array
 from launch.checks.checked_memory import AccessChecker
 from launch.checks.finding import KernelLocation, Stopped
-from launch.checks.stuck import StuckProgram, stuck
+from launch.checks.stuck import StuckProgram, endless_loop, stuck
 from launch.cpu.control_flow import Branch, Rounds
 from launch.cpu.descriptors import BlockPointer, TensorDescriptor
 from launch.cpu.instance_locations import InstanceLocations, Suspended, frames_of
@@ -109,14 +109,18 @@ class Turns:
 
         Raises `Stopped` if no turn changed anything.
         """
-        left, changed = [], False
+        left, changed, endless = [], False, []
         for suspended in waiting:
-            before = self._contents(suspended)
+            before, reads = self._contents(suspended), self._checker.reads
             if self._goes_on(suspended):
                 left.append(suspended)
+                if self._checker.reads == reads:
+                    endless.append(suspended)
             changed |= not left or left[-1] is not suspended or self._contents(suspended) != before
         # a program that is alone waits for no other: it is a loop without an end
         if not changed and self._all_run and left and self._started > 1:
+            if endless:
+                raise Stopped(endless_loop(self._waiting(endless[0]).location))
             raise Stopped(stuck([self._waiting(suspended) for suspended in left]))
         return left
 

@@ -141,6 +141,11 @@ def _compared(
         values=_values(actual, output.dtype) if listed else None,
         expected=_values(shown.elements.reshape(actual.shape), shown.dtype) if shown else None,
         downgrade=lost or _far_off(name, output, ours, theirs, body),
+        expects_only_nan=theirs is not None
+        and not output.tolerance.equal_nan
+        and bool(theirs.elements.size)
+        and (missing.expected is None or not missing.expected.any())
+        and all(bool(np.isnan(part).all()) for part in theirs.parts()),
     )
 
 

@@ -66,6 +66,8 @@ FALSE_PROMISE = "false_promise"
 """The finding of a hint that does not hold. Its verdict depends on what relies on the hint."""
 DEADLOCK = "deadlock"
 """The finding that no program instance that is left can go on: it would end as a timeout."""
+ENDLESS_LOOP = "endless_loop"
+"""The finding that a program instance repeats a loop for ever: it would end as a timeout."""
 WRONG_CONFIGURATION = "wrong_configuration"
 """The finding that a configuration of an autotuned kernel does not match the reference."""
 CHECK_INCOMPLETE = "check_incomplete"
@@ -112,7 +114,7 @@ def _applying(evidence: Evidence) -> set[Verdict]:
     asked = "determinism" in evidence.checks
     holds = {
         Verdict.INVALID_REFERENCE: evidence.reference_failed,
-        Verdict.TIMEOUT: DEADLOCK in evidence.findings,
+        Verdict.TIMEOUT: bool({DEADLOCK, ENDLESS_LOOP} & evidence.findings),
         Verdict.MISMATCH: not all(evidence.matches) or TUNING_SIDE_EFFECT in evidence.findings,
         Verdict.NONDETERMINISTIC: asked and evidence.deterministic is False,
         Verdict.PASSED: bool(evidence.matches) and CHECK_INCOMPLETE not in evidence.findings,

@@ -79,7 +79,13 @@ class ComparedReplays:
                 summary, comparison = compare_on_device(
                     actual, expected, ours.dtype, tolerance, missing
                 )
-            compared[named(place)] = {"summary": summary, "comparison": comparison}
+                is_written = bool(expected.numel()) and missing.expected is None
+                only_nan = is_written and bool(expected.isnan().all())
+            compared[named(place)] = {
+                "summary": summary,
+                "comparison": comparison,
+                "expects_only_nan": only_nan,
+            }
         return compared
 
     def _stage(self, name: str) -> None:

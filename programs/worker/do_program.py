@@ -466,6 +466,9 @@ class _Case:
         if believed is not None and all(compared.matches):
             compared.matches += [False] * len(replayed.wrong_turns)
             compared.findings += replayed.wrong_turns
+        if reference is not None and compared.unmatchable is not None:
+            outcome.findings.append(compared.unmatchable)
+            outcome.blames_reference = reference.is_apart
         outcome.outputs = compared.outputs
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)

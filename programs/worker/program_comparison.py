@@ -28,7 +28,7 @@ from programs.worker.replayed import (
     returns_tensors,
 )
 from worker.compile.reports import Malformed
-from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared, weak_comparison
+from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared, nan_reference, weak_comparison
 from worker.launch.large_body import body_of
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.mismatch_explanation import annotated
@@ -95,6 +95,8 @@ class ComparedProgram:
     """One entry for each output of each call that has anything to compare."""
     findings: list[Finding] = field(default_factory=list)
     """Outputs that cannot be compared with each other, and lost precision."""
+    unmatchable: Finding | None = None
+    """The finding that no program could match the reference."""
 
 
 async def compare(
@@ -145,7 +147,8 @@ def judged(
             matches=tuple(compared.matches),
             deterministic=candidate.deterministic,
             checks=frozenset(checks),
-            reference_failed=reference is not None and not is_sound(reference),
+            reference_failed=compared.unmatchable is not None
+            or (reference is not None and not is_sound(reference)),
         )
     )
 
@@ -199,6 +202,7 @@ class _Comparison:
                 if comparison.compared:
                     self.compared.matches.append(comparison.matches)
             self._put(path, ProgramOutput(summary=output.summary, comparison=comparison))
+            self._note_only_nan(path, output)
             weak = weak_comparison(f"output {path}", comparison)
             if weak is not None and not self.call:
                 weak = replace(weak, kind=INSENSITIVE_OUTPUT, argument=None)
@@ -206,6 +210,11 @@ class _Comparison:
             if output.downgrade is not None and not self.call:
                 message = f"Output {output.downgrade.message}"
                 self.compared.findings.append(replace(output.downgrade, message=message))
+
+    def _note_only_nan(self, path: str, output: ComparedOutput) -> None:
+        if output.expects_only_nan and self.compared.unmatchable is None:
+            what = path if is_side_effect(path) else f"output {path}"
+            self.compared.unmatchable = replace(nan_reference(what), argument=path)
 
     def _put(self, path: str, output: ProgramOutput) -> None:
         """Record an output. The second call's replaces the first's only if it alone mismatches."""

@@ -218,7 +218,10 @@ class ProgramKernels:
         first = None if use.job is None else _first_error(self._of(use).compilation)
         if first is not None and first.file and (use.is_own or first.file != USER_FILE):
             file, line = first.file, first.line or line
-        detail = f"{kernel.name}: {problem.detail}"
+        detail = problem.detail
+        if first is not None and first.message in detail:
+            detail = replace(first, message=detail).advice
+        detail = f"{kernel.name}: {detail}"
         return program_problem(problem.slug, detail, program=program, file=file, line=line)
 
 

@@ -156,6 +156,7 @@ def _refusal(why: Unrecordable, program: str) -> ProgramProblem:
     known = REASONS.get(why.reason)
     if known is None:
         return _invalid("an unknown reason", program)
+    known = known.replace("The program", f"The {_words_of(program)}", 1)
     is_slug = why.reason in SLUGS
     return program_problem(
         why.reason if is_slug else "not_recordable",
@@ -167,6 +168,11 @@ def _refusal(why: Unrecordable, program: str) -> ProgramProblem:
     )
 
 
+def _words_of(program: str) -> str:
+    """Return what messages call a program: "reference" or "program"."""
+    return REFERENCE if program == REFERENCE else "program"
+
+
 def _invalid(detail: str, program: str) -> ProgramProblem:
     return program_problem("invalid_tape", misreported(detail), program=program)
 
@@ -175,42 +181,45 @@ def _problem_of(
     outcome: ChildOutcome, order: RecordOrder, program: str, timeout_s: float
 ) -> ProgramProblem:
     """Return the problem of a program whose recorder sent nothing."""
-    slug, detail = _named(outcome, order, timeout_s)
+    slug, detail = _named(outcome, order, _words_of(program), timeout_s)
     return program_problem(slug, detail, program=program)
 
 
-def _named(outcome: ChildOutcome, order: RecordOrder, timeout_s: float) -> tuple[str, str]:
+def _named(
+    outcome: ChildOutcome, order: RecordOrder, who: str, timeout_s: float
+) -> tuple[str, str]:
     if outcome.ending is Ending.SANDBOX:
         return "worker_lost", "A layer of the sandbox failed, so nothing was recorded."
     if killed_from_outside(outcome, order.profile):
-        detail = f"The process that recorded the program died ({outcome.detail}); post it again."
+        detail = f"The process that recorded the {who} died ({outcome.detail}); post it again."
         return "worker_lost", detail
     if outcome.ending is Ending.DEADLINE:
         return "record_timeout", (
-            f"Recording did not end within timeout_s = {timeout_s:g} s. Recording computes no "
-            "tensor values, so the time went into the program's Python: look for a long loop."
+            f"Recording the {who} did not end within timeout_s = {timeout_s:g} s. Recording "
+            f"computes no tensor values, so the time went into the {who}'s Python: look for a long "
+            "loop."
         )
     if (violation := violation_of(outcome)) is not None:
         return "sandbox_violation", violation
     if outcome.failure is not None:
-        return _of_failure(outcome.failure)
+        return _of_failure(outcome.failure, who)
     return (
         "recorder_crashed",
-        f"The process that recorded the program ended by {signal_name(outcome)}.",
+        f"The process that recorded the {who} ended by {signal_name(outcome)}.",
     )
 
 
-def _of_failure(failure: dict[str, Any]) -> tuple[str, str]:
+def _of_failure(failure: dict[str, Any], who: str) -> tuple[str, str]:
     try:
         report = FailureReport.read(failure)
     except Malformed as error:
         return "invalid_tape", misreported(str(error))
     if report.slug == "memory_exceeded":
         return "recorder_crashed", (
-            "Recording the program needs more memory than its process may use. Tensors take no "
-            "memory there, so the program's Python does."
+            f"Recording the {who} needs more memory than its process may use. Tensors take no "
+            f"memory there, so the {who}'s Python does."
         )
-    return "recorder_crashed", f"The recorder failed: {report.message}"
+    return "recorder_crashed", f"The recorder of the {who} failed: {report.message}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
-from math import prod
+from math import isfinite, prod
 from typing import Self
 
 from launch.checks.precision_measure import MANTISSA_BITS
@@ -198,7 +198,12 @@ def _flag(message: str, file: str | None = None, line: int | None = None) -> Pro
 def _message(call: int, path: str, output: ProgramOutput) -> str:
     comparison = output.comparison
     where = f"With {_VARIED[call]}, output {path} differs from the reference"
-    return f"{where}{'' if comparison is None else _shown(comparison)}."
+    if comparison is None:
+        return f"{where}."
+    first = comparison.first_mismatch
+    overflows = first is not None and not isfinite(float(first.actual))
+    advice = " The program may overflow for larger inputs." if overflows else ""
+    return f"{where}{_shown(comparison)}.{advice}"
 
 
 def _shown(comparison: Comparison) -> str:

@@ -14,6 +14,7 @@ from launch.request.launch_record import Comparison, Output
 from launch.request.launch_request import ReturnMode
 from launch.request.reference_request import Reference
 from launch.request.tolerance import default_tolerance
+from launch.request.verdict import Verdict
 from worker.compile.reports import Malformed
 from worker.launch.large_body import body_of, is_large
 from worker.launch.launch_reports import ComparedOutput, CompareReport
@@ -60,6 +61,8 @@ class Compared:
     files: dict[str, bytes]
     downgrades: dict[str, Finding]
     """The finding `precision_downgrade` of each output that has one."""
+    unmatchable: Finding | None = None
+    """The finding that no kernel could match the reference."""
 
     @property
     def matches(self) -> list[bool]:
@@ -151,7 +154,20 @@ def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | N
     }
     by_output = {name: item.downgrade for name, item in report.outputs.items()}
     downgrades = {name: finding for name, finding in by_output.items() if finding is not None}
-    return Compared(outputs, files, downgrades)
+    only_nan = [name for name, item in report.outputs.items() if item.expects_only_nan]
+    unmatchable = None
+    if only_nan:
+        unmatchable = nan_reference(only_nan[0], ", or set `equal_nan`")
+    return Compared(outputs, files, downgrades, unmatchable)
+
+
+def nan_reference(output: str, more_advice: str = "") -> Finding:
+    """Return the finding that the reference returned only NaN, so that no output matches."""
+    message = (
+        f"The reference returned only NaN for {output}, and NaN matches nothing. Correct the "
+        f"reference or its inputs{more_advice}."
+    )
+    return Finding(kind=str(Verdict.INVALID_REFERENCE), message=message, argument=output)
 
 
 def not_checked(outputs: Mapping[str, Output], run: PreparedRun) -> Finding:

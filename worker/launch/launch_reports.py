@@ -146,6 +146,7 @@ class ComparedOutput(Report):
     values: Any = None
     expected: Any = None
     downgrade: Annotated[Finding, FromObject()] | None = None
+    expects_only_nan: bool = False
 
 
 class CompareReport(Report):

@@ -72,3 +72,10 @@ def polls(flags_ptr, z_ptr):
         tl.atomic_poll(flags_ptr, 1)
     tl.store(z_ptr + program, 1.0)
     tl.atomic_add(flags_ptr, program)
+
+
+@triton.jit
+def never_counts(z_ptr):
+    i = tl.program_id(0)
+    while i < 2:
+        tl.store(z_ptr, 1.0)

@@ -90,6 +90,13 @@ def test_a_kernel_that_does_not_compile_is_a_problem_at_its_line(programs: httpx
     }  # fmt: skip
 
 
+def test_a_kernel_that_does_not_compile_has_the_hint_in_its_problem(
+    programs: httpx.Client,
+) -> None:
+    program = evaluate(programs, SOURCE.replace("tl.arange", "tl.arnge"), REFERENCE)
+    assert program["problem"]["detail"].endswith("'arnge'. Did you mean tl.arange?"), program
+
+
 def test_what_depends_on_a_value_is_not_recordable_and_flagged(programs: httpx.Client) -> None:
     source = SOURCE.replace(
         "        output =", "        if x.sum() > 0:\n            y = y + 1\n        output ="
@@ -241,7 +248,18 @@ def test_a_program_is_not_judged_by_a_reference_that_fails(
 ) -> None:
     program = evaluate(programs, SOURCE, reference)
     assert (program["state"], program["problem"]["program"]) == ("failed", "reference"), program
+    assert program["problem"]["detail"].startswith("The reference ")
     assert program["reward"] is None
+
+
+def test_a_program_is_not_judged_by_a_reference_that_returns_only_nan(
+    programs: httpx.Client,
+) -> None:
+    reference = REFERENCE.replace(REFERENCE_LINE, f"{REFERENCE_LINE} * float('nan')")
+    program = evaluate(programs, SOURCE, reference)
+    assert (program["verdict"], program["reward"]) == ("invalid_reference", None), program
+    [message] = [each["message"] for each in program["findings"]]
+    assert message.startswith("The reference returned only NaN for output 0, ")
 
 
 def test_a_reference_that_fails_on_its_own_inputs_is_named_at_its_line(

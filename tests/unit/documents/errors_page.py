@@ -29,7 +29,8 @@ A kernel that does not compile is not an HTTP error: the answer is 200 and its `
 
 **What is stable.** Decide by `slug`, `reason`, `fault` and `retryable`. A slug keeps its meaning,
 fault and status in all versions of `/v1`. New slugs may come, so treat one that you do not know by
-its `fault`. Titles and details are for people, and change.
+its `fault`. Titles and details are for people, and change. `program` of a program's problem is
+`reference` where that is to blame.
 """
 
 

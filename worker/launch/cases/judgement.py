@@ -12,7 +12,7 @@ from compiler.problem import Problem
 from launch.messages import Cause
 from launch.request.case import Case, seeds_of
 from launch.request.launch_job import LaunchJob
-from launch.request.launch_record import CaseResult, Output
+from launch.request.launch_record import CaseResult
 from launch.request.launch_request import ReturnMode
 from launch.request.verdict import Evidence, Verdict, evident_kind, verdict_of
 from worker.launch.cases.case_context import CaseContext
@@ -79,17 +79,18 @@ class Judgement:
         if result.problem is not None:
             return await self._not_judged(case, result, result.problem)
         await add_lines(result, result.compilation, self._context.compiling)
-        outputs, files, matches = await self._outputs(case, run, result, expected)
+        compared = await self._outputs(case, run, result, expected)
+        matches = compared.matches
         repeats = JudgedRepeats()
         if all(matches):
             repeats = await self._judge_iterations(case, run, result, expected)
             matches += repeats.matches
         await self._order.stored.reach(case.index)
         self._files.add_stdout(result.stdout)
-        outputs = await self._files.add_outputs(case.index, outputs, files)
+        outputs = await self._files.add_outputs(case.index, compared.outputs, compared.files)
         if result.trace is not None:
             await self._files.add_trace(case.index, result.trace)
-        failure = expected.failure if expected is not None else None
+        failure = (expected.failure if expected is not None else None) or compared.unmatchable
         verdict = verdict_of(
             Evidence(
                 ending=result.ending,
@@ -126,23 +127,20 @@ class Judgement:
 
     async def _outputs(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
-    ) -> tuple[dict[str, Output], dict[str, bytes], list[bool]]:
+    ) -> Compared:
         """Return the outputs, their files, and which match; those of the last timed run too."""
-        outputs: dict[str, Output] = {}
-        files: dict[str, bytes] = {}
-        matches: list[bool] = []
-        if result.outputs:
-            await self._order.returned.reach(case.index)
-            returned = self._files.choose_returned(self._job.returned, run)
-            self._order.returned.leave(case.index)
-            actual = Actual(result.outputs, result.unwritten)
-            compared = await self._compare(case, run, actual, expected, returned, result)
-            files, matches = compared.files, compared.matches
-            outputs = explain(compared.outputs, run, compared.downgrades)
-            result.findings += compared.downgrades.values()
-            weak = [weak_comparison(name, output.comparison) for name, output in outputs.items()]
-            result.findings += [finding for finding in weak if finding is not None]
-        return outputs, files, matches
+        if not result.outputs:
+            return Compared({}, {}, {})
+        await self._order.returned.reach(case.index)
+        returned = self._files.choose_returned(self._job.returned, run)
+        self._order.returned.leave(case.index)
+        actual = Actual(result.outputs, result.unwritten)
+        compared = await self._compare(case, run, actual, expected, returned, result)
+        outputs = explain(compared.outputs, run, compared.downgrades)
+        result.findings += compared.downgrades.values()
+        weak = [weak_comparison(name, output.comparison) for name, output in outputs.items()]
+        result.findings += [finding for finding in weak if finding is not None]
+        return replace(compared, outputs=outputs)
 
     async def _judge_iterations(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None

@@ -65,6 +65,12 @@ async def test_a_lock_that_is_never_released_is_a_deadlock(device):
     assert (found["kind"], found["line"]) == ("deadlock", lines_of("atomic_cas(lock_ptr")[0])
 
 
+async def test_a_loop_that_reads_nothing_is_endless_and_no_deadlock(device):
+    (found,) = (await run(device, "never_counts", {"z_ptr": out(1)}, grid=(2,))).findings
+    assert (found["kind"], found["line"]) == ("endless_loop", lines_of("while i < 2")[0])
+    assert "does not end in program (0, 0, 0)" in found["message"]
+
+
 async def test_a_program_that_gives_up_is_no_deadlock(device):
     arguments = {"flags_ptr": zeros(1), "z_ptr": out(2)}
     ran = await run(device, "gives_up", arguments, grid=(2,))

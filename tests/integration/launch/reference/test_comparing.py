@@ -47,6 +47,19 @@ async def test_outputs_are_summed_up_compared_and_written_as_asked(pool):
     assert np.array_equal(np.load(io.BytesIO(tensor.body), allow_pickle=False), actual)
 
 
+@pytest.mark.parametrize("unwritten", [0, 1])
+async def test_only_what_a_reference_wrote_is_its_nan(pool, unwritten):
+    actual, expected = np.zeros(2, np.float32), np.full(2, np.nan, np.float32)
+    body = actual.tobytes() + expected.tobytes() + bytes([unwritten << 7])
+    output = {
+        "dtype": "fp32", "shape": [2], "actual": [0, 8], "expected": [8, 8],
+        "expected_unwritten": [16, 1],
+    }  # fmt: skip
+    header = {"task": "compare", "outputs": {"z": output}}
+    outcome = await pool.run("parse", header, body, deadline_s=10)
+    assert outcome.result["outputs"]["z"]["expects_only_nan"] is not bool(unwritten)
+
+
 async def compared(pool, actual, expected, returned="summary"):
     body = actual.tobytes() + expected.tobytes()
     half = len(body) // 2

@@ -49,6 +49,30 @@ def test_one_wrong_output_of_two_is_a_mismatch(launch: Launch) -> None:
     assert matches == {"double_ptr": False, "square_ptr": True}
 
 
+@pytest.mark.parametrize(
+    ("equal_nan", "verdict"), [(False, "invalid_reference"), (True, "mismatch")]
+)
+def test_a_reference_of_only_nan_is_to_blame_unless_nan_is_expected(
+    launch: Launch, equal_nan: bool, verdict: str
+) -> None:
+    source = "def reference(x_ptr, **_):\n"
+    source += "    return {'square_ptr': x_ptr**2, 'double_ptr': x_ptr * np.nan}\n"
+    reference = {"source": source, "equal_nan": equal_nan}
+
+    answer = launch(two_outputs(None) | {"reference": reference})
+
+    assert answer["verdict"] == verdict
+    said = [found["message"] for found in answer["findings"]]
+    assert any("only NaN for double_ptr" in each for each in said) is not equal_nan
+
+
+def test_a_reference_with_some_nan_can_be_missed(launch: Launch) -> None:
+    reference = "def reference(x_ptr, **_):\n    some = np.where(x_ptr > 3, np.nan, x_ptr)\n"
+    reference += "    return {'square_ptr': some, 'double_ptr': None}\n"
+
+    assert launch(two_outputs(reference))["verdict"] == "mismatch"
+
+
 def test_an_output_that_the_reference_leaves_out_is_not_compared(launch: Launch) -> None:
     reference = "def reference(x_ptr, **_):\n"
     reference += "    return {'square_ptr': x_ptr**2, 'double_ptr': None}\n"
@@ -184,8 +208,9 @@ def reference(x_ptr, **_):
 
 def test_nan_matches_nan_only_if_that_is_wanted(launch: Launch) -> None:
     code = "@triton.jit\ndef kernel(out_ptr):\n    tl.store(out_ptr, float('nan'))\n"
-    nan = {"source": "import numpy\n\ndef reference():\n    return numpy.array([numpy.nan])\n"}
-    body = bodies.written(code, {"out_ptr": output(1)})
+    code += "    tl.store(out_ptr + 1, 1.0)\n"
+    nan = {"source": "import numpy\n\ndef reference():\n    return numpy.array([numpy.nan, 1])\n"}
+    body = bodies.written(code, {"out_ptr": output(2)})
 
     assert launch(body | {"reference": nan})["verdict"] == "mismatch"
     assert launch(body | {"reference": nan | {"equal_nan": True}})["verdict"] == "passed"

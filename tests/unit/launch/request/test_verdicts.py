@@ -91,5 +91,6 @@ def test_the_worst_stands_first_in_the_order(verdicts: list[Verdict]):
     assert order.index(worst(verdicts)) == min(order.index(verdict) for verdict in verdicts)
 
 
-def test_a_deadlock_is_a_timeout_that_is_known_at_once():
-    assert verdict_of(Evidence(findings=frozenset({"deadlock"}))) is Verdict.TIMEOUT
+@pytest.mark.parametrize("kind", ["deadlock", "endless_loop"])
+def test_what_cannot_end_is_a_timeout_that_is_known_at_once(kind: str):
+    assert verdict_of(Evidence(findings=frozenset({kind}))) is Verdict.TIMEOUT
