@@ -38,10 +38,10 @@ _PLACE = re.compile(r"line (\d{1,9}), column (\d{1,9}): (.*)", re.DOTALL)
 _DEFAULT_TARGET = "cuda:90"
 _EPILOG = """\
 The contract is what every launch keeps: how many elements buffers have, how sizes relate, the grid.
-It comes from --contract, or from FILE with the suffix .contract, or is inferred from the cases of
---request (a launch request in TOML or JSON; default: FILE with the suffix .toml or .json). Three
-cases whose sizes are different primes distinguish all sizes; cases of one size prove nothing
-for all.
+It comes from --contract, or from FILE with the suffix .contract (.KERNEL.contract with --kernel) or
+is inferred from the cases of --request (a launch request in TOML or JSON; default: FILE with the
+suffix .toml or .json). Three cases whose sizes are different primes distinguish all sizes; cases of
+one size prove nothing for all.
 
 exit codes: 0 everything is proved; 1 something is refuted; 2 something is unknown or possible, or
 the request is wrong; otherwise as for tritonc.
@@ -88,7 +88,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> int:
     """
     _check_flags(args)
     posted = read_source(args.source, args)
-    contract_file = Path(args.source).with_suffix(CONTRACT_SUFFIX)
+    contract_file = _contract_file(args)
     contract = _contract(args, contract_file)
     request = _request(args)
     members = _requested(request) | kernel_members(args)
@@ -194,6 +194,8 @@ def _without_contract(
     The draft of a file is written next to it, unless there is one.
     """
     kernel = None if posted.language else chosen_kernel(posted.inspected(client), args.kernel)
+    if kernel is None and not posted.language:
+        return _unchosen(posted, client)
     draft = kernel and kernel.get("contract")
     is_file = args.source != STANDARD
     if not isinstance(draft, str) or not draft or (is_file and contract_file.exists()):
@@ -213,6 +215,18 @@ def _without_contract(
         f"{args.source} has no contract. I wrote a draft, {contract_file}: replace each ?, check "
         "the rest, and run this again. Or give --request with cases to infer one"
     )
+
+
+def _contract_file(args: Namespace) -> Path:
+    """Return the file of a contract next to FILE: the kernel's own, if --kernel names one.
+
+    A file without a kernel in its name is read for each kernel that has no separate one.
+    """
+    of_file = Path(args.source).with_suffix(CONTRACT_SUFFIX)
+    if args.kernel is None or not args.kernel.isidentifier():
+        return of_file
+    of_kernel = of_file.with_suffix(f".{args.kernel}{CONTRACT_SUFFIX}")
+    return of_file if of_file.exists() and not of_kernel.exists() else of_kernel
 
 
 def _contract(args: Namespace, contract_file: Path) -> str | None:

@@ -131,6 +131,20 @@ def test_without_a_contract_or_cases_a_draft_is_written(
     assert kernel.with_suffix(".contract").read_text().endswith("\nx_ptr: ?\ngrid: ?\n")
 
 
+def test_each_kernel_of_a_file_has_a_draft_of_its_own(
+    system: Deployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = tmp_path / "two.py"
+    kernel.write_text(ROWS + ROWS[ROWS.index("@triton.jit") :].replace("def rows", "def others"))
+
+    assert prove(system, str(kernel)) == 2
+    assert "two.py has rows, others; choose one" in capsys.readouterr().err
+
+    for name in ("rows", "others"):
+        assert prove(system, str(kernel), "--kernel", name) == 2
+        assert (tmp_path / f"two.{name}.contract").read_text().endswith("\ngrid: ?\n")
+
+
 def test_a_kernel_of_standard_input_has_its_draft_shown(
     system: Deployment,
     tmp_path: Path,
