@@ -130,7 +130,7 @@ LIBRARY = "torch"
 NUMPY = "numpy"
 VERSION = "2.13.0"
 
-_PARTS = ("cuda", "version", "utils")
+_PARTS = ("compiler", "cuda", "version", "utils")
 # what other makers' plug-ins add to torch: code asks for it to know whose machine it is on
 _PLUGGED_IN = frozenset({"corex", "gcu", "hpu", "mlu", "musa", "npu", "ptpu", "txda"})
 FOR_KERNELS = frozenset(
@@ -370,10 +370,17 @@ def _default_state(function: str, assumptions: Assumptions) -> Callable[[], bool
     return state
 
 
+def _disable(fn: Any = None, *_: Any, **__: Any) -> Any:
+    """Return the function itself: nothing here is compiled by torch."""
+    return fn if fn is not None else _disable
+
+
 def _known(name: str, assumptions: Assumptions) -> dict[str, Any]:
     """Return the known part of a module of the library: nothing for most of them."""
     if name == f"{LIBRARY}.cuda":
         return driver_stub.answers()
+    if name == f"{LIBRARY}.compiler":
+        return {"disable": _disable}
     if name == f"{LIBRARY}.version":
         # every torch has the latter, which code asks of its module alone
         return {**driver_stub.versions(), "git_version": Absent(f"{name}.git_version", assumptions)}

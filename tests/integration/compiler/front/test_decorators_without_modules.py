@@ -196,3 +196,17 @@ def test_a_condition_in_doubt_takes_no_package_away_that_it_imports_from(
     ended = run(children, HEAD + doubted + KERNEL, module=None)
 
     assert "1.000000e+00" in ended.stages["ttir"].decode()
+
+
+def test_a_host_function_that_torch_must_not_compile_is_itself(children: Children) -> None:
+    text = (
+        "import functools\nimport torch\n" + HEAD + "def noted(fn):\n"
+        "    @functools.wraps(fn)\n    def inner(*values):\n        return fn(*values)\n"
+        "    return inner\n\n\n"
+        "@noted\n@torch.compiler.disable(recursive=False)\ndef host(x):\n    return x\n\n\n"
+        "SIZE = tl.constexpr(host(3))\n\n\n" + KERNEL.replace("1.0", "SIZE")
+    )
+
+    ended = run(children, text, module=None)
+
+    assert "3.000000e+00" in ended.stages["ttir"].decode()
