@@ -25,7 +25,7 @@ BENCHMARKS = (
     "benchmarks/gpu/launch_service.py",
     "tests/gpu/puzzles.py",
 )
-FILE_S, BENCHMARK_S = 180, 120
+FILE_S, BENCHMARK_S = 300, 120
 PARALLEL = 3
 SHOWN_LINES = 8
 
