@@ -59,7 +59,7 @@ def test_an_operation_of_amd_is_explained_by_what_its_name_begins_with(page: Pag
     hover_word(page, "AMD assembly", "s_waitcnt", "s_waitcnt")
 
     told = pane(page, "AMD assembly").locator(".described")
-    expect(told).to_contain_text("s_waitcntWaits until no more than so many memory operations")
+    expect(told).to_contain_text("s_waitcntWaits until no more than a given number of memory")
 
 
 def test_the_texts_are_loaded_when_they_are_first_needed(page: Page) -> None:

@@ -12,7 +12,7 @@ from tests.page.pages import SOURCE, compile_now, pane, source_of
 from tests.page.test_run_notes import note_below
 from tests.page.test_sharing import permalink
 
-COUNTED = re.compile(r"^instructions \d")
+COUNTED = re.compile(r"^instructions (per warp )?\d")
 """The name of the row that a worker's count fills in."""
 
 

@@ -186,7 +186,7 @@ def test_a_proof_is_of_the_text_that_stands_there(visit: Visit) -> None:
     page.get_by_label("Live").uncheck()
     write(page, FILL.replace("program_id(0)", "program_id(0) + 1"))
     prove.click()
-    expect(proof.get_by_role("status")).to_contain_text("refuted")
+    expect(proof.get_by_role("status")).to_contain_text("Refuted")
 
     busy(page, "compilations")
     write(page, FILL + "# changed")
