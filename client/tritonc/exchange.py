@@ -191,7 +191,8 @@ def check(answer: httpx.Response) -> httpx.Response:
     if answer.is_success:
         return answer
     problem, after_s = _problem(answer), retry_after_s(answer)
-    if answer.status_code == httpx.codes.NOT_FOUND and _is_elsewhere(problem):
+    has_body = answer.request.method != "HEAD"
+    if answer.status_code == httpx.codes.NOT_FOUND and has_body and _is_elsewhere(problem):
         raise UnexpectedAnswer(
             f"{_url(answer)} answered 404 Not Found; is the URL right? Set it by {URL_VARIABLE} or "
             "--url"

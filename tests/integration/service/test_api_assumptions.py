@@ -42,7 +42,7 @@ def test_a_value_that_a_try_would_take_of_torch_is_an_error_at_its_line(post: Po
     error = answer["diagnostics"][0]
     assert (error["severity"], error["file"], error["line"]) == ("error", "user.py", 4)
     assert "torch.rand() is not known" in error["message"]
-    assert "Write the value" in error["hint"]
+    assert "Write its value" in error["hint"]
 
 
 def test_a_coding_line_has_no_meaning_in_a_posted_text(post: Post) -> None:

@@ -12,7 +12,7 @@ def test_the_error_of_a_kernel_that_returns_a_value_explains_helpers() -> None:
 
     assert message == "the kernel returns a value"
     assert hint is not None
-    assert "`kernel`" in hint
+    assert "NAME_stored" in hint
 
 
 @pytest.mark.parametrize(
