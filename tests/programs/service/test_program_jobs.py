@@ -212,5 +212,6 @@ def test_a_program_is_in_the_list_of_its_caller(
     assert alice.get(PROGRAMS).json()["items"][0] == queued | {
         "state": "failed",
         "slug": "not_recordable",
+        "detail": ".item()",
     }
     assert posted["id"] not in [item["id"] for item in bob.get(PROGRAMS).json()["items"]]
