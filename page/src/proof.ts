@@ -96,12 +96,21 @@ export function recheckedText(accesses: Access[]): string {
   return `Double-checked: ${least === most ? least : `${least} to ${most}`} test runs; the bit-vector check ${compared}.${gap}`;
 }
 
-/** Return a launch and its further cases, as a proof infers a contract from them; without cases, two of other sizes. */
+/** Return a launch and its further cases, as a proof infers a contract from them; without cases, two of other sizes unless its numbers are tied. */
 export function casesOf(launch: LaunchText, compilation: RequestBody): RequestBody[] {
   const constants = Object.values((compilation.constexprs ?? {}) as RequestBody).filter((value) => typeof value === "number");
-  const others = launch.cases.length ? launch.cases.map((_, index) => caseBody(launch, index, compilation)) : resized(launch, constants).map((each) => launchBody(each, compilation, "cpu"));
+  const resizes = isTied(launch, constants) ? [] : resized(launch, constants);
+  const others = launch.cases.length ? launch.cases.map((_, index) => caseBody(launch, index, compilation)) : resizes.map((each) => launchBody(each, compilation, "cpu"));
   const bodies = [launchBody({ ...launch, cases: [] }, compilation, "cpu"), ...others];
   return bodies.slice(0, MOST_CASES).map(({ arguments: given, grid }) => ({ arguments: given, grid }));
+}
+
+/** True if a number equals another one, a constant or a product of such: other sizes would keep what may be chance, and the contract state it. */
+function isTied(launch: LaunchText, constants: readonly number[]): boolean {
+  const values = Object.values(launch.arguments).filter(({ shape, value }) => !shape.trim() && /^\d+$/.test(value));
+  const numbers = values.map(({ value }) => Number(value)).filter((number) => number > 1);
+  const known = [...constants, ...numbers];
+  return numbers.some((number, index) => numbers.indexOf(number) !== index || constants.includes(number) || known.some((each) => each > 1 && each !== number && known.includes(number / each)));
 }
 
 /** Return two launches with other sizes: what was equal, a constant or a product stays so. */

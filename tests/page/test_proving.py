@@ -116,3 +116,25 @@ def test_a_contract_inferred_from_one_launch_holds_for_all_sizes(visit: Visit) -
     )
     contract = proof.get_by_role("textbox")
     expect(contract).to_have_value(re.compile(r"^x_ptr: n_elements\n"))
+
+
+def test_numbers_that_are_equal_by_chance_are_no_fact_of_an_inferred_contract(
+    visit: Visit,
+) -> None:
+    page = visit()
+    write(
+        page,
+        "import triton\nimport triton.language as tl\n@triton.jit\n"
+        "def rows_copy(x_ptr, y_ptr, n_rows, n_cols, BLOCK: tl.constexpr):\n"
+        "    row = tl.program_id(0).to(tl.int64)\n"
+        "    cols = tl.arange(0, BLOCK)\n"
+        "    kept = cols < n_rows\n"
+        "    x = tl.load(x_ptr + row * n_cols + cols, mask=kept, other=0.0)\n"
+        "    tl.store(y_ptr + row * n_cols + cols, x, mask=kept)\n",
+    )
+    compile_now(page)
+    proof = add_pane(page, "Proof")
+    proof.get_by_role("button", name="Infer the contract").click()
+
+    expect(proof.get_by_role("textbox")).to_have_value(re.compile("only n_cols = n_rows"))
+    expect(proof.get_by_role("status")).not_to_contain_text("all sizes")
