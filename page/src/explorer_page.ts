@@ -82,7 +82,7 @@ export class ExplorerPage {
       selection: this.selection,
       version: () => this.state.request.triton,
       onChange: (text, replaced) => this.sourceChanged(text, replaced),
-      onReopen: (state) => void this.open(state, { writes: false }),
+      onReopen: (state) => void this.open(state, { writes: false }).then(() => this.edited()),
       onSubmit: () => void this.compile(),
     });
     this.files = new FileTabs(

@@ -66,6 +66,11 @@ def test_a_removed_file_is_restored_with_its_text(visit: Visit) -> None:
     compiled(page)
     expect(page.get_by_role("button", name="pkg/config.py", exact=True)).to_be_visible()
 
+    page.wait_for_function("JSON.stringify(localStorage).includes('pkg/config.py')")
+    page.reload()
+    compiled(page)
+    expect(page.get_by_role("button", name="pkg/config.py", exact=True)).to_be_visible()
+
 
 def test_a_file_s_edits_can_be_undone_after_another_tab_was_shown(visit: Visit) -> None:
     page = visit()
